@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build dist run test test-every test-kits test-pure test-device test-gateway soak test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
+.PHONY: build dist dist-c run test test-every test-kits test-pure test-device test-gateway soak test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
 
 # With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
 # compiler itself, and turns cgo off if there is none.
@@ -87,6 +87,19 @@ dist: $(DIST:%=bin/dist/%)
 $(DIST:%=bin/dist/%): bin/dist/%:
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst /, ,$*)) GOARCH=$(word 2,$(subst /, ,$*)) GOARM=$(word 3,$(subst /, ,$*)) \
 		$(GO) build -trimpath -ldflags='-s -w' -o bin/dist/terrarium-$(subst /,-,$*)$(if $(findstring windows,$*),.exe) ./cmd/terrarium
+
+# The same for Linux, with SQLite in C. Zig compiles it, and links its C library statically: the
+# Zig of make toolchains, or that of the Python package ziglang.
+ZIGCC ?= $(or $(wildcard $(CURDIR)/bin/toolchains/python/ziglang/zig),python3 -m ziglang)
+DIST_C = linux/amd64 linux/arm64 linux/arm/7 linux/riscv64
+ZIG_TARGET = $(patsubst amd64,x86_64-linux-musl,$(patsubst arm64,aarch64-linux-musl,$(patsubst arm,arm-linux-musleabihf,$(patsubst riscv64,riscv64-linux-musl,$(word 2,$(subst /, ,$*))))))
+dist-c: $(DIST_C:%=bin/dist-c/%)
+	@ls -l bin/dist-c
+
+.PHONY: $(DIST_C:%=bin/dist-c/%)
+$(DIST_C:%=bin/dist-c/%): bin/dist-c/%:
+	CGO_ENABLED=1 CGO_CFLAGS='-O2 -g0' CC='$(ZIGCC) cc -target $(ZIG_TARGET)' GOOS=$(word 1,$(subst /, ,$*)) GOARCH=$(word 2,$(subst /, ,$*)) GOARM=$(word 3,$(subst /, ,$*)) \
+		$(GO) build -trimpath -ldflags='-s -w -linkmode external -extldflags "-static -Wl,-s"' -o bin/dist-c/terrarium-$(subst /,-,$*) ./cmd/terrarium
 
 # The race detector takes several times the time, so that packages are left out which
 # have nothing for it: readers, validators and rewriters of modules, which start no

@@ -40,10 +40,16 @@ func TestArchitectures(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building it for this machine: %v\n%s", err, out)
 	}
+	t.Run("qemu-arm, C", func(t *testing.T) {
+		t.Parallel()
+		there := crossBuilt(t, root, "dist-c", "linux/arm/7", "qemu-arm")
+		t.Run("Quickstart", func(t *testing.T) { testQuickstart(t, here, there) })
+		t.Run("Kill", func(t *testing.T) { testKill(t, here, there) })
+	})
 	for _, target := range targets {
 		t.Run(target.qemu, func(t *testing.T) {
 			t.Parallel()
-			there := crossBuilt(t, root, target.dist, target.qemu)
+			there := crossBuilt(t, root, "dist", target.dist, target.qemu)
 			if file, err := os.Stat(there.argv[1]); err != nil {
 				t.Error(err)
 			} else if file.Size() > target.size {
@@ -54,6 +60,7 @@ func TestArchitectures(t *testing.T) {
 			t.Run("Fuel", func(t *testing.T) { testFuel(t, here, there) })
 			t.Run("Limits", func(t *testing.T) { testLimits(t, here, there) })
 			t.Run("Kill", func(t *testing.T) { testKill(t, here, there) })
+			t.Run("PowerLoss", func(t *testing.T) { testPowerLoss(t, root, target.dist, there.argv[0]) })
 			t.Run("LargeFiles", func(t *testing.T) { testLargeFiles(t, here, there) })
 			t.Run("Disks", func(t *testing.T) { testDisks(t, here, there) })
 			if target.qemu == "qemu-arm" {
@@ -69,19 +76,19 @@ type program struct {
 	argv []string // the emulator, if it needs one, and the file
 }
 
-// crossBuilt builds the program for another processor as make dist does.
-func crossBuilt(t *testing.T, root, dist, qemu string) program {
+// crossBuilt builds the program for another processor as make dist or make dist-c does.
+func crossBuilt(t *testing.T, root, target, dist, qemu string) program {
 	t.Helper()
 	emulator, err := exec.LookPath(qemu)
 	if err != nil {
 		t.Fatalf("TERRARIUM_ARCH is set, and %s of the package qemu-user is missing", qemu)
 	}
-	build := exec.CommandContext(t.Context(), "make", "bin/dist/"+dist)
+	build := exec.CommandContext(t.Context(), "make", "bin/"+target+"/"+dist)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building it for %s: %v\n%s", dist, err, out)
 	}
-	return program{root, []string{emulator, filepath.Join(root, "bin/dist/terrarium-"+strings.ReplaceAll(dist, "/", "-"))}}
+	return program{root, []string{emulator, filepath.Join(root, "bin", target, "terrarium-"+strings.ReplaceAll(dist, "/", "-"))}}
 }
 
 // command returns the program with arguments, to run in a folder. Compiled code comes from
