@@ -20,6 +20,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/internal/plainly"
 	"github.com/seed47132306/terrarium/recipes"
 )
 
@@ -200,7 +201,7 @@ func ReadPlan(r io.Reader) (*SavedPlan, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(p); err != nil {
-		return nil, notAPlan("the saved plan is not valid: " + err.Error())
+		return nil, notAPlan("the saved plan is not valid: " + plainly.JSON(data, err).Error())
 	}
 	if err := p.check(); err != nil {
 		return nil, notAPlan("the saved plan is not valid: " + err.Error())

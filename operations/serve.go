@@ -17,6 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/tools"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // MaxRequest is the longest line that [Serve] takes, in bytes: the
@@ -72,7 +73,7 @@ const maxErrorText = 16 << 10
 
 // NewErrorRecord returns the JSON form of an error. Texts of more than 16 KiB are cut.
 func NewErrorRecord(err error) *ErrorRecord {
-	r := &ErrorRecord{Code: abi.CodeOf(err).String(), Message: err.Error()}
+	r := &ErrorRecord{Code: abi.CodeOf(err).String(), Message: plainly.Text(err)}
 	var e *abi.Error
 	if errors.As(err, &e) {
 		r.Remedy = e.Remedy
@@ -238,7 +239,7 @@ func parseRequest(line []byte) (r parsedRequest, err error) {
 	case errors.As(err, new(*abi.Error)):
 		return r, err
 	case err != nil || fields == nil:
-		return r, notARequest(err)
+		return r, notARequest(line, err)
 	case !utf8.Valid(line):
 		return r, invalid("", "the line is not UTF-8", `give bytes as {"base64": "…"}`)
 	}
@@ -297,11 +298,10 @@ func (m *requestFields) UnmarshalJSON(raw []byte) error {
 
 // notARequest returns the error for a line that is not a JSON object. If it is not even
 // JSON, the error says why.
-func notARequest(err error) error {
+func notARequest(line []byte, err error) error {
 	e := invalid("", "the line is not a JSON object", `write one request per line, for example {"id": 1, "op": "status"}`)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		e.Err = fmt.Errorf("%w, at byte %d", err, syntax.Offset)
+	if errors.As(err, new(*json.SyntaxError)) {
+		e.Err = plainly.JSON(line, err)
 	}
 	return e
 }

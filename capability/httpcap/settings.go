@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Kind is the capability. The zero value is ready for use.
@@ -118,7 +119,7 @@ func (k Kind) Open(raw json.RawMessage) (capability.Grant, error) {
 		g.resolver = systemResolver{}
 	}
 	if err := json.Unmarshal(raw, &g.settings); err != nil {
-		return nil, invalid("the settings cannot be read: "+err.Error(), "correct them")
+		return nil, invalid("the settings cannot be read: "+plainly.JSON(nil, err).Error(), "correct them")
 	}
 	for _, step := range []func() error{g.readPatterns, g.readMethods, g.readHeaders, g.readAddresses, g.readNumbers, g.openTransport} {
 		if err := step(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // request is the request of a creature. Its members have the names of the API of the
@@ -97,7 +98,7 @@ func (g *grant) read(raw []byte) (q request, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&q); err != nil {
-		return q, invalid("the request cannot be read: "+strings.TrimPrefix(err.Error(), "json: "), requestRemedy)
+		return q, invalid("the request cannot be read: "+plainly.JSON(raw, err).Error(), requestRemedy)
 	}
 	if len(bytes.Trim(raw[d.InputOffset():], " \t\r\n")) > 0 {
 		return q, invalid("the request has something after its JSON object", requestRemedy)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // rule is one rule of a scripted model. The first whose patterns match gives the answer.
@@ -47,7 +48,7 @@ func (g *grant) readScripted() error {
 	d.DisallowUnknownFields()
 	d.UseNumber()
 	if err := d.Decode(&g.rules); err != nil {
-		return invalid("scripted cannot be read: "+strings.TrimPrefix(err.Error(), "json: "), scriptedRemedy)
+		return invalid("scripted cannot be read: "+plainly.JSON([]byte(g.Scripted), err).Error(), scriptedRemedy)
 	}
 	if n := len(g.rules); strings.Trim(g.Scripted[d.InputOffset():], " \t\r\n") != "" || n == 0 || n > mostRules {
 		return invalid(fmt.Sprintf("scripted must be a list of 1 to %d rules", mostRules), scriptedRemedy)

@@ -23,6 +23,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/capability/httpcap"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Kind is the capability. The zero value is ready for use.
@@ -134,7 +135,7 @@ func invalid(message, remedy string) *abi.Error {
 func (Kind) Open(raw json.RawMessage) (capability.Grant, error) {
 	g := &grant{prices: map[string]price{}}
 	if err := json.Unmarshal(raw, &g.settings); err != nil {
-		return nil, invalid("the settings cannot be read: "+err.Error(), "correct them")
+		return nil, invalid("the settings cannot be read: "+plainly.JSON(nil, err).Error(), "correct them")
 	}
 	for _, step := range []func() error{g.readEndpoint, g.readModels, g.readBudgets, g.readNumbers, g.readScripted, g.openHTTP} {
 		if err := step(); err != nil {

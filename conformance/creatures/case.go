@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/conformance/report"
 	"github.com/seed47132306/terrarium/conformance/stage"
+	"github.com/seed47132306/terrarium/internal/plainly"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -145,7 +146,7 @@ func (p *parser) decode(fields map[string]*yaml.Node, names []string, into any) 
 		var types *yaml.TypeError
 		if err := one.Decode(into); errors.As(err, &types) {
 			_, text, _ := strings.Cut(types.Errors[0], ": ")
-			p.fail(n.Line, "%s: %s", name, text)
+			p.fail(n.Line, "%s: %s", name, plainly.YAML(errors.New(text)))
 		} else if err != nil {
 			p.fail(n.Line, "%s: %v", name, err)
 		}

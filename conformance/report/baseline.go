@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Baseline lists the failures that a tested project expects. It belongs to that project.
@@ -39,7 +41,7 @@ func ParseBaseline(name string, text []byte, known func(check string) bool) (*Ba
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s:1: the file is empty: write expected_failures: with a list", name)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %s", name, plainly.YAML(err))
 	case !errors.Is(dec.Decode(new(yaml.Node)), io.EOF):
 		return nil, fmt.Errorf("%s has a second document: write one list", name)
 	}
@@ -50,6 +52,7 @@ func ParseBaseline(name string, text []byte, known func(check string) bool) (*Ba
 		err := n.Decode(&e)
 		switch unknown := unknownKey(&n); {
 		case err != nil:
+			err = errors.New("the entry is not valid: give it check, subject and reason, each a string")
 		case unknown != "":
 			err = fmt.Errorf("%q is not a member of an entry; use check, subject and reason", unknown)
 		case e.Why == "":

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/connector"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Kind is the kind cron.
@@ -55,7 +57,7 @@ var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron
 func (Kind) Open(data json.RawMessage) (connector.Connector, error) {
 	s := settings{TimeZone: "UTC", Missed: "last"}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, err
+		return nil, plainly.JSON(nil, err)
 	}
 	zone, err := time.LoadLocation(s.TimeZone)
 	if err != nil || s.TimeZone == "" {
@@ -89,7 +91,34 @@ func parse(text string) (schedule cron.Schedule, err error) {
 	case strings.HasPrefix(text, "@every"):
 		return nil, fmt.Errorf("an interval depends on the time of the start; write it as */N")
 	}
-	return parser.Parse(text)
+	if schedule, err = parser.Parse(text); err != nil {
+		return nil, fault(text, err)
+	}
+	return schedule, nil
+}
+
+// parts are the fields of an expression, in order, with their values.
+var parts = []string{
+	"second, from 0 to 59", "minute, from 0 to 59", "hour, from 0 to 23", "day of the month, from 1 to 31", "month, from 1 to 12 or JAN to DEC", "day of the week, from 0 to 6 or SUN to SAT",
+}
+
+// fault describes the mistake in an expression that the parser refuses with an error.
+func fault(text string, err error) error {
+	fields := strings.Fields(text)
+	switch {
+	case strings.HasPrefix(text, "@"):
+		return fmt.Errorf("%s is not a known interval; use @hourly, @daily, @weekly, @monthly or @yearly", text)
+	case len(fields) != 5 && len(fields) != 6:
+		return fmt.Errorf("it consists of %d fields; write five, for minute, hour, day of the month, month and day of the week, or six, with the second first", len(fields))
+	}
+	for k, field := range fields {
+		alone := slices.Repeat([]string{"*"}, len(fields))
+		alone[k] = field
+		if _, wrong := parser.Parse(strings.Join(alone, " ")); wrong != nil {
+			return fmt.Errorf("the field %q cannot be the %s", field, parts[k+len(parts)-len(fields)])
+		}
+	}
+	return err
 }
 
 type source struct {

@@ -189,8 +189,10 @@ func TestMissedAreBounded(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	for settings, want := range map[string]string{
 		`{"schedule": ""}`:                                 "not valid",
-		`{"schedule": "* * *"}`:                            "not valid",
-		`{"schedule": "61 * * * *"}`:                       "not valid",
+		`{"schedule": "* * *"}`:                            "it consists of 3 fields; write five, for minute, hour,",
+		`{"schedule": "61 * * * *"}`:                       `the field "61" cannot be the minute, from 0 to 59`,
+		`{"schedule": "0 0 0 1 13 *"}`:                     `the field "13" cannot be the month`,
+		`{"schedule": "@often"}`:                           "use @hourly",
 		`{"schedule": "@every 5m"}`:                        "interval",
 		`{"schedule": "TZ=UTC * * * * *"}`:                 "time_zone",
 		`{"schedule": "TZ="}`:                              "time_zone",

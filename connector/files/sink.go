@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/connector"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Sink is the kind file: it appends the messages of a channel to a file, one line for each.
@@ -42,7 +43,7 @@ func (Sink) Settings() []capability.Setting {
 func (Sink) Open(settings json.RawMessage) (connector.Connector, error) {
 	s := &sink{Format: "json"}
 	if err := json.Unmarshal(settings, s); err != nil {
-		return nil, err
+		return nil, plainly.JSON(nil, err)
 	}
 	if s.Path == "" {
 		return nil, noPath

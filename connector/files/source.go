@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/connector"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Source is the kind file: each line of a file becomes a message. Offsets are positions in
@@ -41,7 +42,7 @@ type fileSettings struct {
 func (Source) Open(settings json.RawMessage) (connector.Connector, error) {
 	var s fileSettings
 	if err := json.Unmarshal(settings, &s); err != nil {
-		return nil, err
+		return nil, plainly.JSON(nil, err)
 	}
 	if s.Path == "" {
 		return nil, noPath

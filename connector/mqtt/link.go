@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Versions of the protocol.
@@ -74,7 +75,7 @@ func invalid(message, remedy string) error {
 func (l *link) parse(data json.RawMessage, into any) error {
 	l.Version, l.KeepAlive = version5, defaultAlive
 	if err := json.Unmarshal(data, into); err != nil {
-		return err
+		return plainly.JSON(nil, err)
 	}
 	if err := l.parseBroker(); err != nil {
 		return err

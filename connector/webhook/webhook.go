@@ -17,6 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/connector"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Prefix is the beginning of the path of every webhook.
@@ -81,7 +82,7 @@ var headerPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 func (k kind) Open(data json.RawMessage) (connector.Connector, error) {
 	s := settings{Auth: bearer, SignatureHeader: signedHeader, Method: http.MethodPost, MaxBody: defaultBody, KeyHeader: defaultKey}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, err
+		return nil, plainly.JSON(nil, err)
 	}
 	if err := s.check(); err != nil {
 		return nil, err

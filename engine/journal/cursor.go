@@ -123,7 +123,7 @@ func ParseCursor(c EventCursor) (Position, error) {
 	if err != nil {
 		return p, &abi.Error{
 			Code: abi.InvalidArgument, Op: "subscribe", Message: "this is not a cursor of events",
-			Remedy: "use the cursor of an event, or begin with " + string(FromStart), Err: err,
+			Remedy: "use the cursor of an event, or begin with " + string(FromStart), Err: errCursor,
 		}
 	}
 	return p, nil
@@ -132,7 +132,7 @@ func ParseCursor(c EventCursor) (Position, error) {
 func (p *Position) parse(text string) error {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return err
+		return errCursor
 	}
 	end := len(b) - 4
 	if end < 1 || b[0] != cursorVersion || binary.BigEndian.Uint32(b[end:]) != crc32.ChecksumIEEE(b[:end]) {
@@ -166,7 +166,7 @@ func (p *Position) parseMark(in *bytes.Reader) error {
 func readText(in *bytes.Reader) (string, error) {
 	n, err := binary.ReadUvarint(in)
 	if err != nil || n > uint64(in.Len()) {
-		return "", errors.Join(errCursor, err)
+		return "", errCursor
 	}
 	b := make([]byte, n)
 	_, err = in.Read(b)

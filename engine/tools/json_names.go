@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // maxJSONDepth bounds how deeply JSON arguments may nest.
@@ -21,7 +22,7 @@ const maxJSONDepth = 1000
 func CheckJSON(text []byte) error {
 	if !json.Valid(text) {
 		var value any
-		return &abi.Error{Code: abi.InvalidArgument, Message: "the arguments are not JSON", Remedy: "pass one JSON object", Err: json.Unmarshal(text, &value)}
+		return &abi.Error{Code: abi.InvalidArgument, Message: "the arguments are not JSON", Remedy: "pass one JSON object", Err: plainly.JSON(text, json.Unmarshal(text, &value))}
 	}
 	s := nameScan{text: text, room: len(text)}
 	return s.run()

@@ -19,6 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // rootRef names the root of the caller's deployment as a target.
@@ -221,7 +222,7 @@ func decodeArgs[A any](args []byte) (a A, err error) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
-		return a, errtext.Invalid("tool", "the arguments do not match: "+strings.TrimPrefix(err.Error(), "json: "), "see the schema of the tool")
+		return a, errtext.Invalid("tool", "the arguments do not match: "+plainly.JSON(args, err).Error(), "see the schema of the tool")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return a, errtext.Invalid("tool", "there is data after the arguments", "pass one JSON object")

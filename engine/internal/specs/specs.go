@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // Check refuses a specification from which no creature can be made, with any
@@ -68,7 +69,7 @@ func Config(name string, raw json.RawMessage) (attributeTexts map[string][]byte,
 	}
 	var attributes map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &attributes); err != nil {
-		return nil, configError(name, err)
+		return nil, configError(name, raw, err)
 	}
 	texts := make(map[string][]byte, len(attributes))
 	for name, value := range attributes {
@@ -106,16 +107,16 @@ func Overlay(name string, base, top json.RawMessage) (json.RawMessage, error) {
 			continue
 		}
 		if err := json.Unmarshal(raw, &out); err != nil {
-			return nil, configError(name, err)
+			return nil, configError(name, raw, err)
 		}
 	}
 	return journal.JSON(out), nil
 }
 
-func configError(name string, err error) error {
+func configError(name string, raw []byte, err error) error {
 	return &abi.Error{
 		Code: abi.InvalidArgument, Op: "add_creature", Message: "the configuration of " + name + " is not a JSON object",
-		Remedy: `write an object such as {"key": "value"}`, Err: err,
+		Remedy: `write an object such as {"key": "value"}`, Err: plainly.JSON(raw, err),
 	}
 }
 
