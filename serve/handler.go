@@ -150,8 +150,27 @@ func (h *Handler) recovered(w *timedWriter, r *http.Request) {
 	fail(w, &abi.Error{Code: abi.Internal, Message: "the request has failed because of a defect of the server", Remedy: "report it, with the entry of the server's log"})
 }
 
+// methodOf returns the method that an address answers, if it is not that of any page.
+func methodOf(path string) string {
+	name, operation := strings.CutPrefix(path, "/api/v1/")
+	switch {
+	case path == "/api/v1/events", path == "/api/v1/openapi.json", path == "/metrics", path == "/login", path == "/healthz", path == "/readyz":
+		return http.MethodGet
+	case path == "/logout", path == "/api/v1/login-code", operation && slices.ContainsFunc(operations.Table(), func(o operations.Operation) bool { return o.Name == name }):
+		return http.MethodPost
+	}
+	return ""
+}
+
 // unknown answers a request without a route.
 func unknown(w http.ResponseWriter, r *http.Request) {
+	if method := methodOf(r.URL.Path); method != "" && method != r.Method {
+		w.Header().Set("Allow", method)
+		failWith(w, http.StatusMethodNotAllowed, &abi.Error{
+			Code: abi.InvalidArgument, Message: "the address " + r.URL.Path + " does not answer the method " + r.Method, Remedy: "use " + method,
+		})
+		return
+	}
 	failWith(w, http.StatusNotFound, &abi.Error{
 		Code: abi.NotFound, Message: "there is nothing to " + r.Method + " at this address",
 		Remedy: "see GET /api/v1/openapi.json; operations are called with POST /api/v1/OPERATION",

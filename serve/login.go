@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -150,7 +151,12 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 		unknown(w, r)
 		return
 	}
-	c, ok := h.logins.find(&h.logins.codes, r.URL.Query().Get("code"), true)
+	code := r.URL.Query().Get("code")
+	if code == "" {
+		fail(w, &abi.Error{Code: abi.InvalidArgument, Message: "the address has no login code", Remedy: "open the link that terrarium login DIR prints"})
+		return
+	}
+	c, ok := h.logins.find(&h.logins.codes, code, true)
 	if !ok {
 		unauthorized(w, refused("the link is no longer valid", "a link is valid once; make another one with terrarium login DIR"))
 		return

@@ -56,9 +56,17 @@ func failWith(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	writeJSON(w, Problem{
-		Type: "urn:terrarium:error:" + r.Code, Title: info.Doc, Status: status,
+		Type: "urn:terrarium:error:" + r.Code, Title: title(info), Status: status,
 		Detail: r.Message, Code: r.Code, Remedy: r.Remedy, IDs: r.IDs,
 	})
+}
+
+// title is the meaning of a code for callers over HTTP, which pass no memory.
+func title(info abi.CodeInfo) string {
+	if info.Code == abi.InvalidArgument {
+		return "an argument is malformed or out of range"
+	}
+	return info.Doc
 }
 
 // answer answers with a result.

@@ -166,6 +166,13 @@ func TestOperationsOverHTTP(t *testing.T) {
 	if status != http.StatusNotFound || p.Status != status || p.Code != "not_found" || p.Remedy == "" || p.Type != "urn:terrarium:error:not_found" {
 		t.Errorf("%d %s", status, text)
 	}
+	for path, allowed := range map[string]string{"/api/v1/status": http.MethodPost, "/logout": http.MethodPost, "/api/v1/nothing": ""} {
+		r := w.request("GET", path, "", "Authorization", "Bearer "+adminToken)
+		r.Body.Close()
+		if r.Header.Get("Allow") != allowed || (r.StatusCode == http.StatusMethodNotAllowed) != (allowed != "") {
+			t.Errorf("GET %s: %d, Allow: %q", path, r.StatusCode, r.Header.Get("Allow"))
+		}
+	}
 }
 
 // Contents are not shown to a caller with the scope read, neither by operations nor in the
@@ -247,8 +254,8 @@ func TestLogin(t *testing.T) {
 	link := "/login?code=" + w.h.LoginCode(operations.Rights{Scope: operations.Read})
 	preview := w.request("HEAD", link, "")
 	preview.Body.Close()
-	if preview.StatusCode != http.StatusNotFound {
-		t.Error(preview.StatusCode)
+	if preview.StatusCode != http.StatusMethodNotAllowed || preview.Header.Get("Allow") != http.MethodGet {
+		t.Error(preview.StatusCode, preview.Header)
 	}
 	r := w.request("GET", link, "")
 	r.Body.Close()
