@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/seed47132306/terrarium/internal/plainly"
 )
 
 // functions returns the functions for expressions. All are pure except those of files,
@@ -111,7 +114,14 @@ var jsonDecodeFunc = function.New(&function.Spec{
 		if jsonTooDeep([]byte(args[0].AsString()), maxJSONDepth) >= 0 {
 			return cty.NilType, function.NewArgErrorf(0, "the JSON is nested more than %d levels deep", maxJSONDepth)
 		}
-		return stdlib.JSONDecodeFunc.ReturnTypeForValues(args)
+		t, err := stdlib.JSONDecodeFunc.ReturnTypeForValues(args)
+		if err != nil {
+			text := []byte(args[0].AsString())
+			if wrong := json.Unmarshal(text, new(json.RawMessage)); wrong != nil {
+				err = function.NewArgErrorf(0, "this is not JSON: %v", plainly.JSON(text, wrong))
+			}
+		}
+		return t, err
 	},
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.JSONDecode(args[0]) },
 })
@@ -130,7 +140,7 @@ var base64DecodeFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		data, err := base64.StdEncoding.DecodeString(args[0].AsString())
 		if err != nil {
-			return cty.NilVal, function.NewArgErrorf(0, "not base64: %s", err)
+			return cty.NilVal, function.NewArgErrorf(0, "this is not base64; use base64encode, or padded base64 of the standard alphabet")
 		}
 		if !utf8.Valid(data) {
 			return cty.NilVal, function.NewArgErrorf(0, "the decoded bytes are not UTF-8 text")

@@ -189,9 +189,19 @@ func (sc *scripts) timeout(s scope, d *declaration, what string) time.Duration {
 	return timeout
 }
 
+// otherWords are words for events that no spelling leads to.
+var otherWords = map[string]string{
+	"message": string(journal.JudgeSend), "messages": string(journal.JudgeSend), "publish": string(journal.JudgeSend), "emit": string(journal.JudgeSend),
+	"wire": string(journal.JudgeConnect), "unwire": string(journal.JudgeDisconnect), "http": string(journal.JudgeCapability), "llm": string(journal.JudgeCapability),
+}
+
 func (sc *scripts) otherEvent(s scope, d *declaration) {
+	meant := otherWords[d.event]
+	if meant == "" {
+		meant = nearest(d.event, decidingEvents)
+	}
 	sc.report(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("There is no event %q for policies.", d.event),
-		Suggestion: nearest(d.event, decidingEvents), Remedy: fmt.Sprintf("The events are %s.", enumerate(decidingEvents))})
+		Suggestion: meant, Remedy: fmt.Sprintf("The events are %s.", enumerate(decidingEvents))})
 }
 
 // judged reads the channels, creatures and species that a policy is limited to.

@@ -72,7 +72,7 @@ func (rep *reporter) hcl(t string, h *hcl.Diagnostic) {
 	if involvesSensitive(h) {
 		d.Detail, d.Suggestion = "The reason is not shown because it involves a sensitive value.", ""
 	}
-	d.Detail = unmask.Replace(d.Detail)
+	d.Detail = labels(unmask.Replace(d.Detail))
 	if h.Subject != nil {
 		d = rep.at(scope{title: t}, *h.Subject, d)
 	}
@@ -83,9 +83,33 @@ func (rep *reporter) hcl(t string, h *hcl.Diagnostic) {
 		}
 	}
 	if d.Remedy == "" {
-		d.Remedy = remedies[h.Summary]
+		d.Remedy = remedyFor(h.Summary)
 	}
 	rep.add(d)
+}
+
+var (
+	labelsMissing = regexp.MustCompile(`^All (\S+) blocks must have \d+ labels \(([^)]*)\)\.$`)
+	labelsTooMany = regexp.MustCompile(`^Only \d+ labels \(([^)]*)\) are expected for (\S+) blocks\.$`)
+)
+
+// labels words a finding about the labels of a block for any number of them.
+func labels(detail string) string {
+	if m := labelsMissing.FindStringSubmatch(detail); m != nil {
+		return fmt.Sprintf("A block %s has %s.", m[1], labelled(m[2]))
+	}
+	if m := labelsTooMany.FindStringSubmatch(detail); m != nil {
+		return fmt.Sprintf("A block %s has only %s.", m[2], labelled(m[1]))
+	}
+	return detail
+}
+
+func labelled(names string) string {
+	list := strings.Split(names, ", ")
+	if len(list) == 1 {
+		return "one label, the " + names
+	}
+	return fmt.Sprintf("%d labels, the %s", len(list), strings.Join(list, " and the "))
 }
 
 // involvesSensitive reports whether the text of a finding could quote a sensitive value,
@@ -114,6 +138,18 @@ var remedies = map[string]string{
 	"Invalid index":                            "Use a key that exists, or lookup(…) with a default.",
 	"Attempt to get attribute from null value": "Give the value, or use try(…) with a default.",
 	"Attempt to index null value":              "Give the value, or use try(…) with a default.",
+}
+
+func remedyFor(summary string) string {
+	remedy, known := remedies[summary]
+	switch {
+	case known:
+	case strings.HasPrefix(summary, "Missing ") && strings.Contains(summary, " for "):
+		remedy = "Write it in quotes, before the opening brace."
+	case strings.HasPrefix(summary, "Extraneous label for "):
+		remedy = "Remove the label."
+	}
+	return remedy
 }
 
 // meantStep finds the step at which a traversal fails, and suggests the intended name.

@@ -22,7 +22,7 @@ func isSlip(name, meant string) bool {
 // nearest returns the candidate that name was probably meant to be, or nothing. Of
 // equally near candidates it returns the first, so pass them in a stable order.
 func nearest(name string, candidates []string) string {
-	best, bestDistance := "", len(name)/3+2
+	best, bestDistance := "", max(mostSlips, len(name)/3)+1
 	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
 		if strings.EqualFold(c, name) {
 			return c
