@@ -185,7 +185,7 @@ func (s *client) payloadOf(ctx context.Context, a *inspect.Approval) ([]byte, er
 func approvalID(op, text string) (journal.EventID, error) {
 	id, err := journal.ParseEventID(text)
 	if err != nil || id.IsZero() {
-		return id, &abi.Error{Code: abi.InvalidArgument, Op: op, Message: "approval is not an id", Remedy: "take the id from approvals", Err: err}
+		return id, &abi.Error{Code: abi.InvalidArgument, Op: op, Message: "this is not the id of an approval", Remedy: "approvals lists those that wait, with their ids", IDs: map[string]string{"approval": text}}
 	}
 	return id, nil
 }

@@ -13,8 +13,17 @@ var Closed = &abi.Error{Code: abi.Stopped, Message: "the engine is closed"}
 func Gone(what, id string) *abi.Error {
 	return &abi.Error{
 		Code: abi.NotFound, Message: "there is no " + what + " " + id,
-		Remedy: "status lists what exists", IDs: map[string]string{what: id},
+		Remedy: listing[what], IDs: map[string]string{what: id},
 	}
+}
+
+// listing tells what lists the things of a kind: an operation or a command, and the tool of
+// a creature.
+var listing = map[string]string{
+	"creature": "status lists the creatures; a creature uses group_status",
+	"channel":  "the operation status and the command session show list the channels; a creature uses group_status",
+	"graph":    "status lists the graphs",
+	"session":  "the operation sessions and the command session list show the sessions",
 }
 
 func Invalid(op, message, remedy string) *abi.Error {

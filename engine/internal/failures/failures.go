@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -64,7 +65,7 @@ func (f *Policies) List() []error {
 			times = fmt.Sprintf("%d times; the first time", f.count)
 		}
 		out = append(out, &abi.Error{
-			Code: abi.Denied, Op: "judge", Message: fmt.Sprintf("policy %s (%s) has failed %s: %s", f.first.Policy, f.first.Where, times, f.first.Reason),
+			Code: abi.Denied, Message: fmt.Sprintf("policy %s (%s) has failed %s: %s", f.first.Policy, f.first.Where, times, strings.TrimPrefix(f.first.Reason, "Error: ")),
 			Remedy: "correct the script at " + f.first.Where + "; on_error says what happens when the script fails",
 			IDs:    map[string]string{"policy": f.first.Policy, "where": f.first.Where, "failures": strconv.Itoa(f.count)},
 		})
