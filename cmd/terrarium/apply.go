@@ -13,6 +13,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/inspect"
+	"github.com/seed47132306/terrarium/internal/plainly"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/serve"
@@ -187,7 +188,7 @@ func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usage("there is no file %s; save a plan with terrarium plan RECIPE --out FILE", path)
+		return nil, usage("%s; save a plan with terrarium plan RECIPE --out FILE", plainly.Missing(path))
 	case err != nil:
 		return nil, failWith(exitUsage, err)
 	case !info.Mode().IsRegular():

@@ -18,6 +18,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/conformance/stage"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/internal/plainly"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/replay"
 )
@@ -225,7 +226,7 @@ func (f *callFlags) configuration(s streams) (string, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &object); err != nil {
-		return "", fmt.Errorf("--config is not a JSON object: %w", err)
+		return "", fmt.Errorf("--config is not a JSON object: %w; pass one such as {\"key\": \"value\"}", plainly.JSON([]byte(text), err))
 	}
 	return text, nil
 }
@@ -370,7 +371,7 @@ func readDeliveries(s streams, path string) ([]stage.Delivery, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&list); err != nil {
-		return nil, fmt.Errorf("%s is not a JSON array of deliveries: %w", path, err)
+		return nil, fmt.Errorf("%s is not a JSON array of deliveries: %w", path, plainly.JSON(text, err))
 	}
 	if dec.More() {
 		return nil, fmt.Errorf("%s has something after the array of deliveries", path)

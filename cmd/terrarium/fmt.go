@@ -14,6 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/plainly"
 	"github.com/seed47132306/terrarium/recipes"
 )
 
@@ -83,7 +85,7 @@ func (f *formatting) argument(arg string) error {
 	info, err := os.Stat(arg)
 	switch {
 	case err != nil:
-		f.tell(exitUsage, "%s: %w", arg, errors.Unwrap(err))
+		f.tell(exitUsage, "%w", err)
 	case info.IsDir():
 		return f.folder(arg)
 	case !strings.HasSuffix(arg, ".hcl") && !strings.HasSuffix(arg, ".json"):
@@ -191,7 +193,7 @@ func replaceFile(path string, text []byte, mode fs.FileMode) (err error) {
 func writeWhole(path string, text []byte, mode fs.FileMode) (err error) {
 	h, err := os.CreateTemp(filepath.Dir(path), ".terrarium-*")
 	if err != nil {
-		return err
+		return unwritten(path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -204,4 +206,19 @@ func writeWhole(path string, text []byte, mode fs.FileMode) (err error) {
 		return err
 	}
 	return os.Rename(h.Name(), path)
+}
+
+// unwritten returns the error for a file that cannot be written, without the name of a
+// temporary file.
+func unwritten(path string, err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	remedy := "name a file that may be written"
+	if errors.Is(err, fs.ErrNotExist) {
+		remedy = "make the folder first, or name another file"
+		err = errors.New(plainly.Missing(filepath.Dir(path)))
+	}
+	return &abi.Error{Code: abi.InvalidArgument, Message: path + " cannot be written", Remedy: remedy, Err: err, IDs: map[string]string{"path": path}}
 }

@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/near"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -97,4 +101,41 @@ func lookUp[T ~string](flag string, m map[T]string, name string) (T, error) {
 		return id, nil
 	}
 	return "", usage("%s %s: several have this name; use an id instead: %s", flag, name, strings.Join(found, ", "))
+}
+
+// tellNone notes on standard error that nothing matches the filters of a command. A name that
+// is unknown is not an error, because it may have been that of something removed since.
+func (n *names) tellNone(s streams, what string, creatures, channels []string) error {
+	notes := []string{"No " + what + " matches the filters."}
+	for _, name := range creatures {
+		notes = append(notes, unknownName("creature", n.creatures, name))
+	}
+	for _, name := range channels {
+		notes = append(notes, unknownName("channel", n.channels, name))
+	}
+	notes = slices.DeleteFunc(notes, func(note string) bool { return note == "" })
+	_, err := fmt.Fprintln(s.err, printable(strings.Join(notes, " ")))
+	return failWith(exitFailed, err)
+}
+
+// unknownName tells that nothing has a name, and which names are similar; "" if something
+// has it.
+func unknownName[T ~string](kind string, known map[T]string, name string) string {
+	if _, id := known[T(name)]; id {
+		return ""
+	}
+	best, distance := "", max(2, len(name)/3)+1
+	for _, has := range slices.Sorted(maps.Values(known)) {
+		if has == name {
+			return ""
+		}
+		if d := near.Distance(name, has); d < distance && d < len(has) {
+			best, distance = has, d
+		}
+	}
+	note := fmt.Sprintf("There is no %s %s; session show lists those that exist.", kind, name)
+	if best != "" {
+		note = fmt.Sprintf("There is no %s %s: did you mean %s?", kind, name, best)
+	}
+	return note
 }

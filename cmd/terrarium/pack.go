@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/abi/pack"
 	"github.com/seed47132306/terrarium/cmd/internal/project"
+	"github.com/seed47132306/terrarium/conformance/stage"
 )
 
 func packCommand(s streams) *cobra.Command {
@@ -26,7 +29,7 @@ func packCommand(s streams) *cobra.Command {
 			}
 			return arguments(2, 2)(cmd, args)
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			var packed []byte
 			var err error
 			if script == "" {
@@ -36,12 +39,17 @@ func packCommand(s streams) *cobra.Command {
 				}
 			} else {
 				packed, err = project.PackScript(script, strings.Join(args, ""))
+				if err == nil {
+					err = checkScript(cmd.Context(), s, script, packed)
+				}
 				if out == "" {
 					out = strings.TrimSuffix(script, filepath.Ext(script)) + ".wasm"
 				}
 			}
 			if err == nil {
-				err = os.WriteFile(out, packed, 0o644)
+				if err = os.WriteFile(out, packed, 0o644); err != nil {
+					err = unwritten(out, err)
+				}
 			}
 			if err != nil {
 				return failWith(exitFailed, err)
@@ -53,6 +61,27 @@ func packCommand(s streams) *cobra.Command {
 	cmd.Flags().StringVarP(&out, "out", "o", "", "write to `FILE`; by default to MODULE, or to the name of SCRIPT with .wasm")
 	cmd.Flags().StringVar(&script, "js", "", "make a module that runs `SCRIPT`")
 	return cmd
+}
+
+// checkScript refuses a script that is not JavaScript. It starts the module as call does.
+// Other errors may depend on the configuration, which is not known.
+func checkScript(ctx context.Context, s streams, name string, packed []byte) error {
+	report, err := (&callFlags{}).call(ctx, s, packed, []stage.Delivery{{Kind: "start"}})
+	if err != nil {
+		return err
+	}
+	for _, r := range report.Deliveries {
+		if r.Error == nil {
+			continue
+		}
+		if _, text, found := strings.Cut(r.Error.Message, "SyntaxError: "); found {
+			return &abi.Error{
+				Code: abi.InvalidArgument, Message: "the script " + name + " has a syntax error: " + strings.Join(strings.Fields(text), " "),
+				Remedy: "correct the script at that line and column, and pack it again", IDs: map[string]string{"path": name},
+			}
+		}
+	}
+	return nil
 }
 
 // withManifest returns the module in a file with the manifest in another.

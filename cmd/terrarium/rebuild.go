@@ -67,8 +67,19 @@ func newRebuildResult(r *sqlitestore.RebuildReport) *rebuildResult {
 // listed turns nil into an empty list, which JSON shows as [].
 func listed[T any](list []T) []T { return append([]T{}, list...) }
 
+// liveOf tells how many of some sessions are live.
+func liveOf(live, all int) string {
+	switch {
+	case live == 0:
+		return "none live"
+	case all == 1:
+		return "which is live"
+	}
+	return fmt.Sprintf("%d of them live", live)
+}
+
 func (r *rebuildResult) print(w io.Writer, dir string) error {
-	lines := []string{fmt.Sprintf("Rebuilt the catalogue of %s: %s, %d of them live.", dir, count(len(r.Sessions), "session"), len(r.Live))}
+	lines := []string{fmt.Sprintf("Rebuilt the catalogue of %s: %s, %s.", dir, count(len(r.Sessions), "session"), liveOf(len(r.Live), len(r.Sessions)))}
 	if r.Kept != "" {
 		lines = append(lines, "The previous catalogue is kept as "+r.Kept+".")
 	}

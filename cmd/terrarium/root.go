@@ -160,7 +160,28 @@ SIGINT or SIGTERM.`,
 	root.AddCommand(newCommand(s), buildCommand(s), devCommand(s), runCommand(s), resumeCommand(s), validateCommand(s), planCommand(s), applyCommand(s), fmtCommand(s), schemaCommand(s), lspCommand(s), consoleCommand(s), testCommand(s), execCommand(s), serveCommand(s), statusCommand(s), topCommand(s), sendCommand(s), requestCommand(s), sessionDeadLettersCommand(s), sessionRedeliverCommand(s), replaceCommand(s), policiesCommand(s), approvalsCommand(s), approveCommand(s), denyCommand(s), loginCommand(s), eventsCommand(s), graphCommand(s),
 		replayCommand(s), sessionCommand(s), packCommand(s), inspectCommand(s), translateCommand(s), callCommand(s), conformanceCommand(s), doctorCommand(s), versionCommand(s), servePoliciesCommand(s), compilerCommand(s), completionCommand(s), manCommand(s))
 	complement(root)
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err == nil {
+		help.Run, help.RunE = nil, func(_ *cobra.Command, args []string) error { return showHelp(root, args) }
+	}
 	return root
+}
+
+// showHelp shows the help of a command.
+func showHelp(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("unknown command %s", strings.Join(args, " "))
+		cmd.SuggestionsMinimumDistance = 2
+		if near := cmd.SuggestionsFor(rest[0]); len(near) > 0 {
+			err = fmt.Errorf("%w: did you mean %s?", err, near[0])
+		}
+	}
+	if err != nil {
+		return failWith(exitUsage, err)
+	}
+	return cmd.Help()
 }
 
 // wrongFlag suggests a flag in place of an unknown one.

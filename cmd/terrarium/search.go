@@ -90,6 +90,11 @@ func (f *searchFlags) search(ctx context.Context, s streams, v *sqlitestore.View
 	if err != nil {
 		return searchExit(err)
 	}
+	if len(found.Found) == 0 && len(f.kinds)+len(f.creatures)+len(f.channels) > 0 {
+		if err := names.tellNone(s, "event", f.creatures, f.channels); err != nil {
+			return err
+		}
+	}
 	if f.format == "json" {
 		return printJSON(s, operations.NewSearchResult(&found, list))
 	}

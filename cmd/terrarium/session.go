@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +38,8 @@ func sessionCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-// mustExist returns an error for a missing directory, which opening would create.
+// mustExist returns an error for a directory that holds no session or is missing. Opening
+// would make it a session directory.
 func mustExist(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -50,8 +53,19 @@ func mustExist(dir string) error {
 			Remedy: "name the directory that was given to --session; for an exported session, use sqlite3 or terrarium resume",
 		})
 	}
-	return nil
+	for _, name := range sessionFiles {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return failWith(exitSession, &abi.Error{
+		Code: abi.NotFound, Message: dir + " is not a session directory: it holds no session", IDs: map[string]string{"path": dir},
+		Remedy: "name the directory that was given to --session, or start a session there with terrarium run RECIPE --session " + dir,
+	})
 }
+
+// sessionFiles are the first names in a session directory, or what is left of a damaged one.
+var sessionFiles = []string{"catalog.db", "lock", "stores"}
 
 // withView opens a session directory for reading.
 func withView(ctx context.Context, dir string, f func(v *sqlitestore.View) error) (err error) {

@@ -155,6 +155,11 @@ func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.V
 			after = page[len(page)-1].ID
 		}
 	}
+	if len(list) == 0 && f.creature != "" {
+		if err := names.tellNone(s, "dead letter", []string{f.creature}, nil); err != nil {
+			return err
+		}
+	}
 	if f.format == "json" {
 		return printJSON(s, operations.DeadLettersResult{DeadLetters: list})
 	}

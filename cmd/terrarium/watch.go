@@ -165,6 +165,7 @@ type eventWriter struct {
 	since, until int64
 	colour       bool
 	left         int // how many more to write; -1 means no limit
+	written      bool
 }
 
 func (f *watchFlags) writer(s streams, kinds []journal.EventKind, n *names) *eventWriter {
@@ -197,6 +198,7 @@ func (w *eventWriter) write(ev *journal.Event, cursor journal.EventCursor) (more
 func (w *eventWriter) writeObserved(ob *engine.Observed, cursor journal.EventCursor) (more bool, err error) {
 	ev := &ob.Event
 	w.left--
+	w.written = true
 	if w.f.format == "json" {
 		r := operations.NewEventRecord(ev)
 		r.Cursor, r.TookNS, r.WaitedNS = cursor, int64(ob.Took), int64(ob.Waited)

@@ -34,6 +34,9 @@ func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, s
 		err = h.follow(ctx, f.follow)
 	}
 	err = errors.Join(err, h.w.flush())
+	if err == nil && !h.w.written && len(kinds)+len(f.creatures)+len(f.channels) > 0 {
+		err = h.names.tellNone(s, "event", f.creatures, f.channels)
+	}
 	if err == nil && ctx.Err() != nil {
 		return interrupted(ctx)
 	}

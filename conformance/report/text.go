@@ -78,12 +78,26 @@ func (r *Report) Summary() string {
 	if r.Name != "" {
 		name += " " + r.Name
 	}
-	out := fmt.Sprintf("%s %s to %s, %s: %d checks passed, %d failed, %d inconclusive, %d not applicable; %d of %d requirements", name, word, r.Set, r.Revision,
-		r.Count(Passed), r.Count(Failed), r.Count(Inconclusive), r.Count(NotApplicable), passed, scored)
+	out := fmt.Sprintf("%s %s to %s, %s: %s passed, %d failed, %d inconclusive, %d not applicable; %d of %d requirements", name, word, r.Set, r.Revision,
+		checks(r.Count(Passed)), r.Count(Failed), r.Count(Inconclusive), r.Count(NotApplicable), passed, scored)
 	if expected := r.expected(); expected > 0 {
-		out += fmt.Sprintf("; %d failures were expected", expected)
+		out += "; " + wereExpected(expected)
 	}
 	return out + "."
+}
+
+func checks(n int) string {
+	if n == 1 {
+		return "1 check"
+	}
+	return fmt.Sprintf("%d checks", n)
+}
+
+func wereExpected(n int) string {
+	if n == 1 {
+		return "1 failure was expected"
+	}
+	return fmt.Sprintf("%d failures were expected", n)
 }
 
 func (r *Report) expected() (n int) {
