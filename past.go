@@ -15,8 +15,8 @@ func (t *Terrarium) FindGraph(ctx context.Context, name string) (GraphID, error)
 	return t.FindGraphBy(ctx, t.engine.FindGraph, name)
 }
 
-// FindGraphBy is [Terrarium.FindGraph] with another look-up, such as
-// [engine.Batch.FindGraph] of a batch. For an id unknown to the look-up it asks the session
+// FindGraphBy is [Terrarium.FindGraph] with another lookup, such as
+// [engine.Batch.FindGraph] of a batch. For an id unknown to the lookup it asks the session
 // directory: an engine only knows the graphs that it has resumed, but the directory also
 // knows their ancestors.
 func (t *Terrarium) FindGraphBy(ctx context.Context, find func(string) (GraphID, error), name string) (GraphID, error) {

@@ -28,7 +28,7 @@ func TestAPolicyIsReplacedWithoutAGap(t *testing.T) {
 			default:
 			}
 			if !engine.Judges(s.Engine, "team", journal.JudgeTool) {
-				t.Errorf("no policy judges tool calls in look-up %d", asked)
+				t.Errorf("no policy judges tool calls in lookup %d", asked)
 				return
 			}
 		}

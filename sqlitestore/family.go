@@ -288,7 +288,7 @@ func (f *family) count(ctx context.Context) (n int64, err error) {
 }
 
 // counts returns how many events each origin has. Numbers within an origin have no gaps,
-// so two look-ups per origin are enough.
+// so two lookups per origin are enough.
 func (f *family) counts(ctx context.Context) (out map[journal.Origin]int64, err error) {
 	v, err := f.look(ctx)
 	if err != nil {

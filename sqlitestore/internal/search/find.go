@@ -19,7 +19,7 @@ type indexed struct {
 }
 
 // partBits is how many places a part has, as a power of two. A word that is in one event
-// of each part costs one look-up per part, and a word that is in all events costs the
+// of each part costs one lookup per part, and a word that is in all events costs the
 // length of a part.
 const partBits = 18
 
