@@ -298,7 +298,7 @@ func (dec *decoder) pathAttr(s scope, d *declaration, name string) string {
 	case !ok:
 		return ""
 	case strings.ContainsRune(text, 0) || text == "":
-		dec.fault(s, d.attr(name).Expr, "Not a path", fmt.Sprintf("%q is not the path of a file.", text), "")
+		dec.fault(s, d.attr(name).Expr, "Not a path", fmt.Sprintf("%q is not the path of a file.", text), "Write the path of a file, such as \"ca.pem\".")
 		return ""
 	}
 	path := filepath.FromSlash(text)
@@ -319,7 +319,7 @@ func (ev *evaluator) wholeAttr(s scope, h holder, name string) (int64, bool) {
 	}
 	n, exact := v.AsBigFloat().Int64()
 	if exact != big.Exact || n < 0 {
-		ev.fault(s, expr, "Number out of range", fmt.Sprintf("%s must be a whole number from 0; this is %s.", capital(name), describe(v)), "")
+		ev.fault(s, expr, "Number out of range", fmt.Sprintf("%s must be a whole number from 0; this is %s.", capital(name), describe(v)), "Write a number such as 10, or leave the attribute out.")
 		return 0, false
 	}
 	return n, true

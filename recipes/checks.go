@@ -54,7 +54,7 @@ func (dec *decoder) checkAssertion(s scope, d *declaration, c blockBody) {
 	v, _ = v.UnmarkDeep()
 	holds, err := convert.Convert(v, cty.Bool)
 	if err != nil || holds.IsNull() {
-		dec.fault(s, a.Expr, "Wrong type", "A condition must be true or false; this is "+describeUnless(secret, v)+".", "")
+		dec.fault(s, a.Expr, "Wrong type", "A condition must be true or false; this is "+describeUnless(secret, v)+".", "Write a comparison, such as var.count > 0.")
 		return
 	}
 	if holds.True() {

@@ -184,7 +184,7 @@ func (sc *scripts) isolation(s scope, d *declaration, p *policy.Policy) {
 func (sc *scripts) timeout(s scope, d *declaration, what string) time.Duration {
 	timeout, ok := sc.durationAttr(s, d, "timeout")
 	if ok && timeout > policy.MaxTimeout {
-		sc.fault(s, d.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A %s may take at most %v for %s.", d.kind, policy.MaxTimeout, what), "")
+		sc.fault(s, d.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A %s may take at most %v for %s.", d.kind, policy.MaxTimeout, what), fmt.Sprintf("Give at most %v, or leave timeout out.", policy.MaxTimeout))
 	}
 	return timeout
 }

@@ -80,7 +80,7 @@ func offsetOf(err error) int64 {
 	return 0
 }
 
-const cutShort = "the JSON ends too early"
+const cutShort = "the text ends too early"
 
 func ofJSON(err error) string {
 	var syntax *json.SyntaxError

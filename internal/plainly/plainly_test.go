@@ -25,8 +25,8 @@ func TestJSON(t *testing.T) {
 		Inner struct{ N int } `json:"inner"`
 	}
 	for text, want := range map[string]string{
-		``:                      "the JSON ends too early",
-		`{"name": `:             "the JSON ends too early",
+		``:                      "the text ends too early",
+		`{"name": `:             "the text ends too early",
 		"{\n \"name\": x}":      "invalid character 'x' looking for beginning of value, at line 2, column 10",
 		`7`:                     "it is a JSON number, not an object, at line 1, column 1",
 		`{"name": 7}`:           `the field "name" is a JSON number, not a string, at line 1, column 10`,
@@ -45,7 +45,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	for err, want := range map[error]string{
-		io.EOF: "it is empty", io.ErrUnexpectedEOF: "the JSON ends too early", errors.New(`json: unknown field "x"`): `unknown field "x"`,
+		io.EOF: "it is empty", io.ErrUnexpectedEOF: "the text ends too early", errors.New(`json: unknown field "x"`): `unknown field "x"`,
 	} {
 		if got := JSON(nil, err).Error(); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
@@ -69,7 +69,7 @@ func TestText(t *testing.T) {
 		{&fs.PathError{Op: "open", Path: "x", Err: fs.ErrPermission}, "open x: permission denied"},
 		{fmt.Errorf("the value: %w", corrupt), "the value: it is not base64: the character at byte 2 does not belong there"},
 		{fmt.Errorf("the value: %w", typed), `the value: the field "A" is a JSON string, not a whole number`},
-		{fmt.Errorf("the value: %w", json.Unmarshal(nil, new(int))), "the value: the JSON ends too early"},
+		{fmt.Errorf("the value: %w", json.Unmarshal(nil, new(int))), "the value: the text ends too early"},
 	} {
 		if got := Text(c.err); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
