@@ -87,7 +87,7 @@ func (h *Handler) End() {
 
 // routes fills the mux. Every route says which scope it needs; zero means none.
 func (h *Handler) routes() {
-	h.mux.HandleFunc("POST /api/v1/{operation}", h.operation)
+	h.mux.HandleFunc(operationRoute, h.operation)
 	h.mux.HandleFunc("GET /api/v1/events", h.events)
 	h.mux.HandleFunc("GET /api/v1/openapi.json", describe)
 	h.mux.HandleFunc("GET /metrics", h.metrics)
@@ -96,7 +96,7 @@ func (h *Handler) routes() {
 	h.mux.HandleFunc("POST /logout", h.logout)
 	h.mux.HandleFunc("GET /healthz", healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)
-	h.mux.HandleFunc("GET /", pageFile)
+	h.mux.HandleFunc(pageRoute, h.pageFile)
 }
 
 // ServeHTTP implements http.Handler.
@@ -129,7 +129,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, pattern := h.mux.Handler(r); pattern == "" {
-		unknown(w, r)
+		h.unknown(w, r)
 		return
 	}
 	h.mux.ServeHTTP(w, r)
@@ -150,21 +150,32 @@ func (h *Handler) recovered(w *timedWriter, r *http.Request) {
 	fail(w, &abi.Error{Code: abi.Internal, Message: "the request has failed because of a defect of the server", Remedy: "report it, with the entry of the server's log"})
 }
 
-// methodOf returns the method that an address answers, if it is not that of any page.
-func methodOf(path string) string {
-	name, operation := strings.CutPrefix(path, "/api/v1/")
-	switch {
-	case path == "/api/v1/events", path == "/api/v1/openapi.json", path == "/metrics", path == "/login", path == "/healthz", path == "/readyz":
-		return http.MethodGet
-	case path == "/logout", path == "/api/v1/login-code", operation && slices.ContainsFunc(operations.Table(), func(o operations.Operation) bool { return o.Name == name }):
-		return http.MethodPost
+// Routes of many addresses.
+const (
+	operationRoute = "POST /api/v1/{operation}"
+	pageRoute      = "GET /"
+)
+
+// otherMethod returns the method with which the address of a request has a route; "" if it has
+// none.
+func (h *Handler) otherMethod(r *http.Request) string {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		_, route := h.mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL})
+		known := route != "" && route != pageRoute
+		if route == operationRoute {
+			name := strings.TrimPrefix(r.URL.Path, "/api/v1/")
+			known = slices.ContainsFunc(operations.Table(), func(o operations.Operation) bool { return o.Name == name })
+		}
+		if known && method != r.Method {
+			return method
+		}
 	}
 	return ""
 }
 
 // unknown answers a request without a route.
-func unknown(w http.ResponseWriter, r *http.Request) {
-	if method := methodOf(r.URL.Path); method != "" && method != r.Method {
+func (h *Handler) unknown(w http.ResponseWriter, r *http.Request) {
+	if method := h.otherMethod(r); method != "" {
 		w.Header().Set("Allow", method)
 		failWith(w, http.StatusMethodNotAllowed, &abi.Error{
 			Code: abi.InvalidArgument, Message: "the address " + r.URL.Path + " does not answer the method " + r.Method, Remedy: "use " + method,

@@ -148,7 +148,7 @@ func (h *Handler) loginCode(w http.ResponseWriter, r *http.Request) {
 // login exchanges a one-time code for a cookie.
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet { // HEAD, as a preview of a link sends it, would use the code up
-		unknown(w, r)
+		h.unknown(w, r)
 		return
 	}
 	code := r.URL.Query().Get("code")

@@ -27,14 +27,14 @@ var contentTypes = map[string]string{
 
 // pageFile serves a file of the page. The name of a file in an embed.FS cannot lead out of
 // it.
-func pageFile(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) pageFile(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if name == "" {
 		name = "index.html"
 	}
 	content, err := page.ReadFile("page/" + name)
 	if err != nil {
-		unknown(w, r)
+		h.unknown(w, r)
 		return
 	}
 	header := w.Header()
