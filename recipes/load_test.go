@@ -419,6 +419,14 @@ func TestColour(t *testing.T) {
 	}
 }
 
+// TestWrappedList breaks an item of a list, whose further lines are below its text.
+func TestWrappedList(t *testing.T) {
+	got := strings.Join(wrap("  - give the module its memory ", 16), "\n")
+	if want := "  - give the\n    module its\n    memory"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestWrap(t *testing.T) {
 	for _, line := range wrap("a sentence of several words, which does not fit", 12) {
 		if columns(line) > 12 {

@@ -91,23 +91,31 @@ func (p *painter) paragraph(mark, text string) {
 	}
 }
 
-// wrap breaks text at spaces; without a positive limit it does not.
+// wrap breaks text at spaces; without a positive limit it does not. Further lines are indented
+// like the first one, and those of an item of a list like its text.
 func wrap(text string, limit int) []string {
+	text = strings.TrimRight(text, " ")
 	if limit <= 0 || utf8.RuneCountInString(text) <= limit {
 		return []string{text}
 	}
+	unindented := strings.TrimLeft(text, " ")
+	line := text[:len(text)-len(unindented)]
+	indent := line
+	if strings.HasPrefix(unindented, "- ") {
+		indent += "  "
+	}
 	var lines []string
-	line, n := "", 0
+	n, first := len(line), true
 	for _, word := range strings.Fields(text) {
 		k := columns(word)
-		if n > 0 && n+1+k > limit {
+		if !first && n+1+k > limit {
 			lines = append(lines, line)
-			line, n = "", 0
+			line, n, first = indent, len(indent), true
 		}
-		if n > 0 {
+		if !first {
 			line, n = line+" ", n+1
 		}
-		line, n = line+word, n+k
+		line, n, first = line+word, n+k, false
 	}
 	return append(lines, line)
 }
