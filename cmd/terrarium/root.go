@@ -66,6 +66,7 @@ func usage(format string, args ...any) error { return failWith(exitUsage, fmt.Er
 func run(ctx context.Context, args []string, s streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
+	suggestNear(root, args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
@@ -168,8 +169,17 @@ SIGINT or SIGTERM.`,
 	return root
 }
 
+// suggestNear bounds how much a suggestion may differ from the first word of a command line: with
+// two changes, a word of three letters is another word.
+func suggestNear(root *cobra.Command, args []string) {
+	if len(args) > 0 && len(args[0]) <= 3 {
+		root.SuggestionsMinimumDistance = 1
+	}
+}
+
 // showHelp shows the help of a command.
 func showHelp(root *cobra.Command, args []string) error {
+	suggestNear(root, args)
 	cmd, rest, err := root.Find(args)
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("unknown command %s", strings.Join(args, " "))
