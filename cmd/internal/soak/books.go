@@ -51,11 +51,15 @@ func (b *books) arrive(channel, from string, n uint64, withoutGaps bool) {
 	b.arrived[key] = max(n, last)
 }
 
-// behind returns how many messages of a lane its reader still has to get.
+// subscriberOf is the name under which the records have what a subscriber gets of a lane.
+func subscriberOf(lane string) string { return "subscriber of " + lane }
+
+// behind returns how many messages of a lane its reader or the subscriber still has to get. The
+// subscriber counts too, because what it has not read within the retention is pruned.
 func (b *books) behind(lane string) uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.sent[lane] - b.arrived[lane+" from "+lane]
+	return b.sent[lane] - min(b.arrived[lane+" from "+lane], b.arrived[subscriberOf(lane)+" from "+lane])
 }
 
 // did counts something that was done.

@@ -165,7 +165,7 @@ func (l *life) run(ctx context.Context) error {
 	return l.verify(ctx)
 }
 
-// settle waits until the readers have everything.
+// settle waits until the readers and the subscriber have everything.
 func (l *life) settle(ctx context.Context) error {
 	for _, lane := range l.lanes() {
 		for l.books.behind(lane) > 0 {
@@ -367,7 +367,7 @@ func (l *life) follow(ctx context.Context) error {
 			if err != nil {
 				l.books.problem("an event has the payload %q", seen.Event.Payload)
 			}
-			l.books.arrive("subscriber of "+lane[seen.Event.Channel], from, value, from == lane[seen.Event.Channel])
+			l.books.arrive(subscriberOf(lane[seen.Event.Channel]), from, value, from == lane[seen.Event.Channel])
 			l.cursor = sub.Cursor()
 		}
 		sub.Close()
