@@ -10,8 +10,8 @@
 // least once, its result is handled once, and a recorded session can be replayed without the
 // capability.
 //
-// The engine enforces the limits that all capabilities have: requests at a time, requests per
-// second, and retries; see [Limits].
+// For every capability, the engine bounds the requests at a time, the requests per
+// second, and the retries; see [Limits].
 package capability
 
 import (

@@ -1,6 +1,6 @@
-// Package engine runs creatures. It keeps their graphs, environments and logs, gives
-// them their deliveries one at a time, and applies what a turn did, completely or not
-// at all.
+// Package engine runs creatures. It keeps their graphs, environments and logs, gives them
+// their deliveries one at a time, and applies the effects of a turn, completely or not at
+// all.
 //
 // # Terms
 //
@@ -13,11 +13,12 @@
 // # State and its owners
 //
 // The mutation lock of an [Engine] guards the topology and the index of all creatures,
-// channels and graphs; code that needs the lock takes a locked (lock.go). Each graph
-// has its own critical section, which guards the environment: channels, cursors,
-// mailboxes and the order of the log; code that needs it takes a section (graph.go).
-// A running turn holds neither. The turn and its instance belong to one worker. Locks are
-// taken in one order: the mutation lock, then graphs by id.
+// channels and graphs; code that needs the lock takes a locked (lock.go). Each graph has
+// its own critical section, which guards the environment: channels, cursors, mailboxes
+// and the order of the log; code that needs it takes a section (graph.go). A running turn
+// holds neither. The turn and its instance belong to one engine worker, which this
+// package calls a worker. Locks are taken in one order: the mutation lock, then graphs by
+// id.
 //
 // # Layers
 //
@@ -45,46 +46,47 @@
 //	   effects applied ◄── commit ◄── creature_handle ◄── worker ┘
 //
 // A message gets its number and enters the log's queue in the critical section of its
-// graph (publish.go). The same section offers it to the mailbox of every listener
-// (mailbox.go) and puts idle creatures on the run queue (package runqueue). A worker
-// takes a creature, runs a turn on its instance (turn.go) and commits: cursor, sends,
-// state and output become one record (commit.go). A turn that fails leaves only its
-// log lines, and the supervisor (supervise.go) decides whether the delivery is tried
+// graph (publish.go). The same section offers the message to the mailbox of every
+// listener (mailbox.go) and puts idle creatures on the run queue (package runqueue). A
+// worker takes a creature, runs a turn on its instance (turn.go) and commits: cursor,
+// sends, state and output become one record (commit.go). A turn that fails leaves only
+// its log lines, and the supervisor (supervise.go) decides whether the delivery is tried
 // again.
 //
 // # Mailboxes are windows
 //
-// A channel is a log, and a listener is a cursor on it. The mailbox holds the next few
-// deliveries in memory. In a graph with a store, a listener that falls behind is no
-// longer offered messages and reads them from the store later. In a graph without a
+// A channel is a log, and each listener has a cursor in it. The mailbox holds the next
+// few deliveries in memory. In a graph with a store, a listener that falls behind is no
+// longer offered messages, and reads them from the store later. In a graph without a
 // store, its [deploy.Overflow] policy applies.
 //
 // # Changes of the topology
 //
-// Every change is a list of operations of package topology. They are staged in a draft
-// (package draft), which can be undone without a trace, and then applied as one
+// Every change is a list of operations of package topology. The operations are staged in
+// a draft (package draft), which can be undone without a trace, and then applied together
 // (carry_out.go). If no graph merged or split, the change is logged and the environment
-// follows. Otherwise the graphs concerned are paused, their stores are cut (cut.go),
-// and creatures, channels, mailboxes and cursors move to their new graphs. No creature
-// restarts, and running turns continue. The changes of applying a deployment are
-// worked out in a draft as well (package reconcile).
+// follows. Otherwise the graphs concerned are paused, their stores are cut (cut.go), and
+// creatures, channels, mailboxes and cursors move to their new graphs. No creature
+// restarts, and running turns continue. The changes that lead to a deployment are worked
+// out in a draft as well (package reconcile).
 //
 // # Awareness
 //
-// What a creature can know of its surroundings is a function of its graph (describe.go). A
-// change of the graph does not compute this again. It only gives the shape of the graph a
-// new number. When a creature looks and the shape differs from that of its last look, the
-// engine makes the document again and compares the two (awareness_seen.go). What a turn
-// sees is fixed when the worker takes the delivery, in the critical section.
+// The awareness document of a creature is a function of its graph (describe.go). A change
+// of the graph does not make the document again: it only gives the shape of the graph a
+// new number. When a creature reads its document, and the number differs from that of its
+// last read, the engine makes the document again and compares the two
+// (awareness_seen.go). The graph that a turn sees is fixed when the worker takes the
+// delivery, in the critical section.
 //
 // # Policies
 //
 // Before the worker enters a critical section, it lets the policies judge messages, calls
-// of tools and failed turns (policy_turn.go). Operations are judged while they are staged,
-// under the mutation lock (package draft): a denied operation leaves no trace. What
-// policies remember is part of the graph (policy_memory.go). At the commit it is compared
-// with what the policies recalled. If a policy asks an operator, the turn is put back and
-// waits (approval.go).
+// of tools and failed turns (policy_turn.go). Operations are judged while they are
+// staged, under the mutation lock (package draft): a denied operation leaves no trace.
+// The memory of policies is part of the graph (policy_memory.go). At the commit it is
+// compared with the memory that the policies have used. If a policy asks an operator, the
+// turn is put back and waits (approval.go).
 //
 // # Interfaces
 //
@@ -99,14 +101,14 @@
 // The engine as a whole:
 //
 //   - engine.go: the engine and its options
-//   - start.go: starting it
-//   - core.go: the part of it that turns, changes and graphs need
+//   - start.go: starting the engine
+//   - core.go: the part of the engine that turns, changes and graphs need
 //   - api.go: operations and batches from outside
 //   - find.go: creatures, channels and graphs by name (internal/lookup)
 //   - status.go: the state (package inspect) of graphs, creatures and channels
 //   - package archive: events, sessions and lineage, read from the stores, and forks
 //   - shutdown.go: Close
-//   - internal/closing: how long it waits, and what it leaves open
+//   - internal/closing: how long Close waits, and what it leaves open
 //   - internal/timing: the machine's clock, timers, rates and the pace of a creature
 //   - internal/ids: drawing ids
 //   - internal/errtext: texts of errors
@@ -120,49 +122,49 @@
 //   - internal/message: a message on its way to its listeners
 //   - mailbox.go: the next deliveries of a listener
 //   - internal/deque: the window of a mailbox
-//   - mailbox_refill.go: reading them from a store, from which messages can be missing
-//   - internal/refill: the order of what was read
+//   - mailbox_refill.go: filling a mailbox from a store, from which messages can be missing
+//   - internal/refill: the order of the deliveries that were read
 //   - aliases.go: the names by which a creature calls its channels
 //
 // Creatures:
 //
 //   - creature.go: a creature and its settings
-//   - prepare.go: its module and first instance
+//   - prepare.go: the module and the first instance of a creature
 //   - internal/modules: compiled modules that creatures share, and creatures without a module
 //   - internal/specs: checking and completing specifications, and what a store keeps of them
 //   - hold.go: keeping a creature from starting another turn
-//   - pace.go: limits on how fast it stores
+//   - pace.go: limits on how fast a creature stores data
 //   - supervise.go: failed turns and failing creatures
-//   - internal/veil: removing its sensitive values from texts
+//   - internal/veil: removing the sensitive values of a creature from texts
 //   - species.go: loading and spawning species
-//   - internal/species: which may be spawned, and how many of each live
+//   - internal/species: which species may be spawned, and how many creatures of each live
 //
 // Scheduling:
 //
-//   - worker.go: the goroutines that run turns
-//   - serve.go: what they do: one creature after another, one delivery after another
-//   - internal/runqueue: the run queue, with a lane for each of them
+//   - worker.go: the workers, which are the goroutines that run turns
+//   - serve.go: the work of a worker: one creature after another, one delivery after another
+//   - internal/runqueue: the run queue, with a lane for each worker
 //   - hibernate.go: taking the instances of idle creatures
-//   - internal/hibernation: when to take them
+//   - internal/hibernation: when to take these instances
 //   - internal/idle: detecting that all work is done
 //   - heap_watch.go: memory that is not accounted to any creature
 //   - internal/heapwatch: finding the creature that holds such memory
 //
 // A turn:
 //
-//   - turn.go: what hostcalls collect
+//   - turn.go: the effects that hostcalls collect
 //   - hostcalls.go: hostcalls that read the delivery, and sends
 //   - internal/effects: effects that do not need the graph: state, output, log
-//   - timers.go: its timers, and alarms
-//   - request_turn.go: its requests and replies
+//   - timers.go: the timers of a turn, and alarms
+//   - request_turn.go: the requests and replies of a turn
 //   - commit.go: the commit of a turn: its effects are written, and then landed
 //   - turn_log.go: the effects of a turn, and the logs that they go to
 //   - turn_change.go: a turn that changes the graph
 //   - turn_notes.go: the inputs of a turn that the log records
-//   - wire_delivery.go: delivering its output over output wires
-//   - internal/outlets: the deliveries, and why one is not possible
+//   - wire_delivery.go: delivering the output of a turn over output wires
+//   - internal/outlets: the deliveries over wires, and why one is not possible
 //   - outside.go: requests to capabilities, and their results
-//   - internal/outbound: executing them, and what a creature can reach
+//   - internal/outbound: executing these requests, and what a creature can reach
 //   - open_requests.go: inboxes, and requests that wait for an answer
 //   - rehearsal.go: a turn without an engine, for replay (package rehearsal: its data)
 //
@@ -171,7 +173,7 @@
 //   - send.go: messages from outside
 //   - send_judged.go: messages from outside that a policy has judged
 //   - request.go: requests from outside
-//   - caller_turn.go: their turns, when the caller runs them
+//   - caller_turn.go: the turn of a request, when the caller runs it
 //   - internal/turnctx: the context of such a turn
 //   - reader.go: readers with a durable cursor
 //   - observe.go: subscribing, from now or from a moment in the past
@@ -181,7 +183,7 @@
 // Dead letters:
 //
 //   - dead_letter.go: deliveries that will not be handled
-//   - internal/letterbox: those of a graph without a store
+//   - internal/letterbox: the dead letters of a graph without a store
 //   - letters.go: reading dead letters, and redelivering them
 //   - letter_addressee.go: the creature that a redelivered letter goes to
 //   - dead_backlog.go: deliveries and requests that still wait when a creature or channel
@@ -190,7 +192,7 @@
 // Changes of the topology:
 //
 //   - change.go: a draft that is applied, with what it logs and the turn that makes it
-//   - carry_out.go: applying it, from sealing the draft to the end
+//   - carry_out.go: applying a change, from sealing the draft to the end
 //   - lock.go: the mutation lock, and what it guards
 //   - draft_base.go: the engine as drafts see it, and new ids
 //   - change_environment.go: the environment follows the topology
@@ -198,16 +200,16 @@
 //   - redeclare.go: descriptions and addresses of channels
 //   - output_wire.go: output wires
 //   - wire_change.go: wires that a change makes, moves and removes
-//   - internal/sorted: what is in a map, in a fixed order
+//   - internal/sorted: the contents of a map, in a fixed order
 //   - root.go: roots, and members that join a deployment
 //
 // Stores and cuts:
 //
 //   - store_plan.go: which stores a change cuts
-//   - internal/regroup: which graphs exchange members in it
-//   - cut.go: cutting them, and stores between two cuts
+//   - internal/regroup: which graphs exchange members in a change
+//   - cut.go: cutting stores, and stores between two cuts
 //   - cut_first.go: the first record of a new store
-//   - internal/cursors: its cursors
+//   - internal/cursors: the cursors in the first record
 //   - snapshot.go: the content of a graph without a store, for its first store
 //   - first_log.go: the changes in memory when a graph gets its first store
 //   - retire_graph.go: the store of a graph that ends
@@ -225,7 +227,7 @@
 // Deployments:
 //
 //   - apply_all.go: applying several deployments together
-//   - apply.go: applying one of them, with package reconcile
+//   - apply.go: applying one deployment, with package reconcile
 //   - update.go: changing creatures between two turns
 //   - replace.go: replacing the module of a creature
 //   - plan.go: what applying would do
@@ -234,8 +236,8 @@
 // Awareness:
 //
 //   - describe.go: what a creature can know of its graph
-//   - awareness.go: its document
-//   - awareness_seen.go: what it has seen, and when it is notified
+//   - awareness.go: the document of a creature
+//   - awareness_seen.go: what a creature has seen, and when it is notified
 //
 // Policies:
 //
@@ -249,7 +251,7 @@
 //   - policy_refusal.go: errors for what policies refuse
 //   - internal/failures: policies that failed
 //   - stop_when.go: conditions under which the creatures of a recipe stop
-//   - internal/stopping: counting for them, and judging them
+//   - internal/stopping: counting for these conditions, and judging them
 //
 // Group tools:
 //

@@ -54,17 +54,18 @@
 //
 //   - Calls into the confined WASI count as hostcalls.
 //
-//   - A hostcall costs fuel: a fixed amount, and more for the bytes it copies.
-//     It is charged when it has finished.
+//   - A hostcall costs fuel: a fixed amount, and more for the bytes that it copies.
+//     Most hostcalls are charged when they have finished. Calls of tools and requests
+//     to capabilities are charged beforehand, and long lists of keys page by page.
 //
 // # Ending a guest
 //
-// The instrumented guest calls the host when its slice of fuel is used up (a
-// hundred microseconds' worth or less), or when its calls nest too deeply.
-// metering.go then decides: out of fuel, out of time, cancelled by the caller,
-// or another slice. No operation of a guest, bulk instructions and hostcalls
-// included, runs longer than a slice without calling the host, so the garbage
-// collector and the end of the process never wait for a guest.
+// The instrumented guest calls the host when its slice of fuel is used up, or when its
+// calls nest too deeply. A slice takes about fifty microseconds. metering.go then
+// decides: out of fuel, out of time, cancelled by the caller, or another slice. No
+// operation of a guest, bulk instructions and hostcalls included, runs longer than a
+// slice without calling the host, so the garbage collector and the end of the process
+// wait no longer than that for a guest.
 //
 // # Memory
 //
@@ -83,7 +84,7 @@
 // A guest in standard Go works for milliseconds before it can handle its first delivery,
 // and does the same work in every instance. So if the start function and _initialize do
 // much work, the first instance of a module is kept as an image when they have returned,
-// and the others start from it: their memory maps its pages copy-on-write, and their
-// globals are set. An instance behaves the same with and without an image. image.go says
-// why, and when there is no image.
+// and the other instances start from the image: their memory maps its pages
+// copy-on-write, and their globals are set. An instance behaves the same with and without
+// an image. image.go says why, and when there is no image.
 package host

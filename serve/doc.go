@@ -1,10 +1,10 @@
 // Package serve offers a running [terrarium.Terrarium] over HTTP: the operations of
 // package operations, the events as server-sent events, and a page for a browser.
 //
-// A caller shows a bearer token. A browser exchanges a one-time code for a cookie, which
-// scripts cannot read. Requests under host names that are not allowed, or from
-// pages of other origins, are refused before anything else, since a browser would send
-// them on behalf of any page that it shows.
+// A caller sends a bearer token. A browser exchanges a one-time code for a cookie, which
+// scripts cannot read. Requests under host names that are not allowed, or from pages of
+// other origins, are refused before anything else, because a browser sends such requests
+// on behalf of any page that it shows.
 //
 //   - handler.go: the routes, and what every answer has in common
 //   - callers.go: the requests that are under way, and a fair share for each caller
@@ -16,6 +16,6 @@
 //   - problem.go: errors as RFC 9457 describes them
 //   - page.go: the files of the page
 //   - tokens.go: the file of tokens
-//   - conns.go: a bound on connections that keeps those in use
+//   - conns.go: a bound on connections, beyond which unused ones are closed
 //   - listen.go: the server, and bounds on headers and time
 package serve

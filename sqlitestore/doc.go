@@ -3,39 +3,41 @@
 //
 // A session directory holds
 //
-//	lock                    held, and naming its owner, while a process has the directory open
+//	lock                    locked while a process has the directory open; names that process
 //	acknowledged            how far each live log was acknowledged as durable
 //	catalog.db              the sessions: which are live, how they descend from each other, and which file each has
 //	stores/<session>.db     the file that a session begins with
 //	stores/<session>.N.db   a file with the whole history of that session, or of a descendant
 //
-// The catalogue alone decides what is live, and which file is whose.
+// The catalogue alone decides which sessions are live, and which file belongs to which
+// session.
 //
 // # Cuts
 //
-// A cut (cut.go) takes files that were made in advance (spare_files.go), writes to them
-// what its children own, and then commits one transaction in the catalogue. A failure
-// before that transaction leaves the parents as they were; a failure after it leaves the
-// children. Only a small history is copied (cut_small.go). Otherwise a child is incomplete
-// at first: its history is read from its own file and from those of the ancestors that it
-// needs, which together are its family (family.go). The ancestors' files are frozen: after
-// a cut, nothing is written to them.
+// A cut (cut.go) writes the live rows of its children to files that were made in advance
+// (spare_files.go), and then commits one transaction in the catalogue. After a failure
+// before that transaction, the parents continue as they were; after a later failure, the
+// children exist. A small history is copied in the cut (cut_small.go). Otherwise a child
+// is incomplete at first: its history is read from its own file and from those of the
+// ancestors that it needs, which together are its family (family.go). The ancestors'
+// files are frozen: after a cut, nothing is written to them.
 //
-// None of that waits for the disk. Right afterwards, all of it is made durable
+// A cut does not wait for the disk. Right afterwards, all of its writes are made durable
 // (durable_cuts.go, background_sync.go). Events that were written to a child of the
 // durability [journal.Full] are acknowledged only then. If the power fails before that,
 // the next start finds out whether the cut has happened (recover_cuts.go).
 //
-// In the background, the child gets a file with its whole history, which is made beside
-// the one that it writes to (hydrate.go, build.go). When the catalogue names that file as
+// In the background, a file with the whole history of the child is made, beside the file
+// to which the child writes (hydrate.go, build.go). When the catalogue names that file as
 // the child's, the child is complete. Then the files of ended sessions that are no longer
 // needed are discarded (discard_files.go). The sessions stay in the catalogue, with the
 // origins under which they wrote, so that their history can be read from the files of
 // their descendants.
 //
-// Files that the catalogue does not know are leftovers of a cut that did not happen.
-// They are deleted if they still carry the mark of an unused file, and otherwise set
-// aside under another name.
+// A file that the catalogue does not know is deleted if it still carries the mark of an
+// unused file: it is a leftover of a cut that did not happen. If it only repeats data of
+// other stores, it is set aside under another name. Any other unknown file may be a store
+// that was in use, so it stays in its place.
 //
 // # Many small stores
 //
@@ -46,35 +48,36 @@
 // # Retention
 //
 // [Retention] bounds the history of each store, and Options.MaxDiskBytes the files of the
-// directory (retain.go). A store is pruned by making a new file of what is kept, beside
-// the one that is written to, as for a child of a cut; a key in the file gives the time
-// before which events may be missing. What is still to be read, and everything later, is
-// kept in any case. Without space for a copy (disk_space.go) a history stays where it is.
+// directory (retain.go). To prune a store, a new file is made with the events that are
+// kept, beside the file that is written to, as for a child of a cut. A key in the new
+// file gives the time before which events may be missing. Messages that are still to be
+// read, and all later events, are always kept. Without space for a copy (disk_space.go),
+// a history stays where it is.
 //
 // # A lost catalogue
 //
-// Every store records about itself and its ancestors what the catalogue records about
-// them, so that [Rebuild] can make a new one. Only the metadata of sessions whose files
+// Every store also contains the catalogue's records about its session and the ancestors,
+// so that [Rebuild] can make a new catalogue. Only the metadata of sessions whose files
 // are removed is lost.
 //
 // # Identity and order
 //
-// An event's id is (origin, number) and is never changed. Inside a file an
-// origin has a small number of its own and the id is one integer, so that
-// events of one origin lie together and in order. Copying a history is a union
-// of sets: an event that is there already is not copied again.
+// An event's id is (origin, number) and is never changed. Inside a file an origin has a
+// small number of its own and the id is one integer, so that events of one origin lie
+// together and in order. Copying a history is a union of sets: an event that the file
+// already contains is not copied again.
 //
-// [Store.History] lists events by time; events with the same time by origin,
-// then by number. Times are those of a hybrid logical clock and rise within an
-// origin, so a cause is listed before its effects.
+// [Store.History] lists events by time, then by origin, then by number. Times are those
+// of a hybrid logical clock and rise within an origin, so a cause is listed before its
+// effects.
 //
 // # Checksums
 //
-// The rows of the log carry checksums, which readers and [Directory.Verify] check. How
-// far each live log was acknowledged is in the file acknowledged beside the catalogue;
-// for earlier processes, it is in the catalogue. The next start reports acknowledged
-// events that are lost (acknowledged_check.go). It refuses a catalogue if the stores
-// prove that it is older than they are.
+// The rows of the log carry checksums, which readers and [Directory.Verify] check. The
+// file acknowledged beside the catalogue records how far each live log was acknowledged
+// in this process; the catalogue records this for earlier processes. The next start
+// reports acknowledged events that are lost (acknowledged_check.go). It refuses a
+// catalogue if the stores prove that it is older than they are.
 //
 // # Packages
 //
