@@ -25,8 +25,8 @@ import (
 )
 
 // SavedPlan is a plan that [Terrarium.ApplyPlan] applies later, unless something that
-// it depends on has changed. It contains the values of variables, except sensitive ones:
-// of those it contains only one hash, which is slow to compute.
+// it depends on has changed. It contains the values of variables. Of the sensitive
+// values, it contains only one hash, which is slow to compute.
 //
 // A saved plan is not trusted. It is not a list of instructions: applying it loads the
 // recipe again, makes the plan again, and refuses any difference. Use [ReadPlan] to read

@@ -19,7 +19,7 @@ type ApprovalsArgs struct {
 
 // ApprovalsResult is the result of approvals.
 type ApprovalsResult struct {
-	Approvals []ApprovalRecord `json:"approvals"` // what waits, the oldest first within a graph
+	Approvals []ApprovalRecord `json:"approvals"` // open questions, the oldest first within a graph
 }
 
 // ApprovalRecord is the JSON form of an open question of a policy about a turn.
@@ -37,7 +37,7 @@ type ApprovalRecord struct {
 	Deployment string                   `json:"deployment,omitempty"` // deployment of the policy
 	Reason     string                   `json:"reason,omitempty"`     // reason that the policy gives
 	Since      string                   `json:"since"`                // RFC 3339, UTC
-	Deadline   string                   `json:"deadline"`             // RFC 3339, UTC: when otherwise takes effect
+	Deadline   string                   `json:"deadline"`             // RFC 3339, UTC: from then on the answer in otherwise applies
 	Otherwise  journal.ApprovalDecision `json:"otherwise"`            // the decision if the deadline passes: approved or denied
 	Message    string                   `json:"message,omitempty"`    // id of the message that the turn handles; absent for a start
 	Behind     uint64                   `json:"behind"`               // deliveries of the creature that wait for the decision

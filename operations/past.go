@@ -22,7 +22,7 @@ type TopologyResult struct {
 	Problems []*ErrorRecord `json:"problems,omitempty"`
 }
 
-// PastGraph describes a graph as it was. Graphs without a session have left nothing behind.
+// PastGraph describes a graph as it was. A graph without a session cannot be described.
 type PastGraph struct {
 	ID        terrarium.GraphID       `json:"id"`
 	Session   terrarium.SessionID     `json:"session"`

@@ -130,7 +130,7 @@ func readingOperations() []Operation {
 		read("state", "Shows the state of a creature.", state).needs(Operate),
 		read("awareness", "Shows what a creature can see of itself and of its surroundings.", awareness).needs(Operate),
 		read("history", "Lists events of a graph or session, in causal order.", history),
-		read("replay_turn", "Runs a recorded turn again, on the recorded module or on another one, and shows what it did then and what it does now. Nothing changes. "+
+		read("replay_turn", "Runs a recorded turn again, on the recorded module or on another one, and shows the recorded effects beside those of the new run. Nothing is changed. "+
 			"Hostcalls are answered from the record, and the limits of the creature apply. At most two turns are run again at a time, each within 30 seconds.", replayTurn),
 		read("search", "Searches the text of events, newest first.", searchEvents).needs(Operate),
 		read("lineage", "Lists a session and its ancestors, back to the first ones.", lineage),

@@ -20,7 +20,7 @@ type AddCreatureArgs struct {
 	Description string          `json:"description,omitempty" doc:"what it is for, at most 4,096 bytes; default: that of the species"`
 	Module      string          `json:"module,omitempty" doc:"path, or builtin:NAME"`
 	Species     string          `json:"species,omitempty" doc:"instead of a module: a species that may be spawned, which also sets limits, grants, restart and mailbox"`
-	Deployment  string          `json:"deployment,omitempty" doc:"deployment of the species, if several recipes have one of this name"`
+	Deployment  string          `json:"deployment,omitempty" doc:"deployment of the species, if several recipes have a species of this name"`
 	Join        string          `json:"join,omitempty" doc:"graph to join; without it and without channels, the creature gets a graph of its own"`
 	Parent      string          `json:"parent,omitempty" doc:"creature to which it belongs"`
 	Workers     string          `json:"workers,omitempty" doc:"what happens to its workers when it is removed: keep or remove"`
@@ -152,7 +152,7 @@ func topologyOperations() []Operation {
 		changePrepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature).needs(Admin),
 		edit("remove_creature", "Removes a creature, and its workers if they are set to be removed with it. Its waiting deliveries become dead letters. Its graph may split.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
-		edit("start_creature", "Starts a stopped, paused or quarantined creature. It is refused if the recipe of the creature has stopped because of a stop_when block.",
+		edit("start_creature", "Starts a stopped, paused or quarantined creature. The operation is refused if the creature's recipe has stopped because of a stop_when block.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetStopped{ID: id} })),
 		edit("stop_creature", "Stops a creature. It stays a member of its graph and keeps its edges, cursors and state.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetStopped{ID: id, Stopped: true} })),
@@ -163,7 +163,7 @@ func topologyOperations() []Operation {
 		edit("assign_root", "Makes a creature the root of its deployment, and privileged, in place of the previous root. The graph may split.", assignRoot),
 		edit("add_channel", "Declares a channel in a graph.", addChannel),
 		edit("remove_channel", "Removes a channel and its edges. Its graph may split.", removeChannel),
-		edit("connect", "Makes one creature send on a channel on which another listens. If they are in different graphs, these merge.", connect),
+		edit("connect", "Makes one creature send on a channel on which another listens. If they are in different graphs, the graphs merge.", connect),
 		edit("disconnect", "Undoes connect, and affects no other creature. The graph may split.", disconnect),
 		edit("set_listen", "Adds or removes a listen edge.", setEdge(journal.Listen)),
 		edit("set_send", "Adds or removes a send edge.", setEdge(journal.Send)),

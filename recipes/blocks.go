@@ -167,7 +167,7 @@ var ownBlocks = []Block{
 	{Name: "check", Labels: named, Repeated: true, Doc: "assertions on the recipe itself", Attributes: []Attribute{attrDescription}},
 	{Name: "test", Labels: named, Repeated: true, Doc: "messages, and assertions on what they lead to", Attributes: []Attribute{
 		{Name: "variables", Type: "object", Without: "those of the command line", Doc: "values for variables, which take precedence over all others"},
-		{Name: "expect_failures", Type: "list of references", Without: "none", Doc: "what has to [fail](recipes.md#expected-failures): `var.NAME`, `check.NAME`, `creature.NAME`"},
+		{Name: "expect_failures", Type: "list of references", Without: "none", Doc: "the things that have to [fail](recipes.md#expected-failures): `var.NAME`, `check.NAME`, `creature.NAME`"},
 		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "how long its steps may take in real time, once the creatures have started, at most " + plainDuration(MaxTestTimeout)},
 		attrDescription,
 	}},

@@ -20,9 +20,9 @@ func connectorBlocks() []Block {
 		return []Attribute{{Name: "channel", Type: "channel", Required: true, Doc: doc}, attrDescription}
 	}
 	return []Block{
-		{Name: string(connector.Source), Labels: []string{"kind", "name"}, Repeated: true, Doc: "[something outside](connectors.md) whose messages are sent on a channel",
+		{Name: string(connector.Source), Labels: []string{"kind", "name"}, Repeated: true, Doc: "[input from outside](connectors.md), which is sent on a channel",
 			Attributes: channel("the channel that gets the messages"), Others: "a setting of the [kind](connectors.md#sources)"},
-		{Name: string(connector.Sink), Labels: []string{"kind", "name"}, Repeated: true, Doc: "[something outside](connectors.md) that gets the messages of a channel",
+		{Name: string(connector.Sink), Labels: []string{"kind", "name"}, Repeated: true, Doc: "[delivery](connectors.md) of the messages of a channel to the outside",
 			Attributes: channel("the channel whose messages are delivered"), Others: "a setting of the [kind](connectors.md#sinks)"},
 	}
 }

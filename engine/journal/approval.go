@@ -109,7 +109,7 @@ type ApprovalAskedPayload struct {
 	Policy    string           `json:"policy"`           // name of the policy that asks
 	Grounds   string           `json:"reason,omitempty"` // reason that the policy returned
 	Where     string           `json:"where,omitempty"`  // its position in the recipe
-	Deadline  string           `json:"deadline"`         // RFC 3339, UTC: when otherwise takes effect
+	Deadline  string           `json:"deadline"`         // RFC 3339, UTC: from then on the answer in otherwise applies
 	Otherwise ApprovalDecision `json:"otherwise"`        // the decision if the deadline passes: approved or denied
 	Size      int              `json:"size"`             // size of the message, or of the description of what would happen, in bytes
 	Hash      string           `json:"hash"`             // SHA-256 of what the answer covers

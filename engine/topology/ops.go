@@ -113,7 +113,7 @@ type AddChannel struct {
 type RemoveChannel struct{ ID ChannelID }
 
 // Connect makes From send on a channel that To listens on. If they are in
-// different graphs, these merge.
+// different graphs, the graphs merge.
 //
 // The channel is the first of these:
 //

@@ -37,7 +37,7 @@ type Answer struct {
 // Answers are all answers; scripts have a function for each kind.
 var Answers = []Answer{
 	{"allow()", "all", "the same as no answer", kindAllow},
-	{"deny(reason)", "all but `fail`", "it does not happen, and the caller gets `denied`; for `capability` as the result", kindDeny},
+	{"deny(reason)", "all but `fail`", "the event does not happen, and the caller gets `denied`; for `capability` as the result", kindDeny},
 	{"ask(reason, {within: \"2h\", otherwise: \"allow\"})", "all but `plan` and `fail`", "the turn of the creature [waits for approval](../how-to/approve.md); events from outside are denied", kindAsk},
 	{"warn(reason)", "all", "recorded only", kindWarn},
 	{"patch({payload, base64, headers})", "`send`, mode `mutate`", "the message is replaced", kindPatch},
