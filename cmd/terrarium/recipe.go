@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/internal/gcpace"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -89,6 +90,9 @@ func (f *recipeFlags) load(ctx context.Context, s streams, path string) (*recipe
 func loadRecipe(ctx context.Context, path string, o terrarium.RecipeOptions) (*recipes.Recipe, recipes.Diagnostics) {
 	const percent = 400
 	before := debug.SetGCPercent(percent)
+	if os.Getenv("GOGC") == "" {
+		before = gcpace.Usual // what collectLess had set was for a smaller heap
+	}
 	defer debug.SetGCPercent(before)
 	return terrarium.LoadRecipe(ctx, path, o)
 }

@@ -22,19 +22,23 @@ const (
 	rare     = 10 * time.Second       // at longer ones, the room is not needed
 	// least is the heap at which the runtime collects first with GOGC=100, and the first room.
 	least = 4 << 20
-	usual = 100 // the default of GOGC
 )
+
+// Usual is the default of GOGC.
+const Usual = 100
 
 // Start lets the heap grow by up to room bytes from one collection to the next, if collections
 // are frequent. It does nothing if the environment variable GOGC is set, because then the
 // operator has decided. The function that it returns ends this, and restores the default of
 // the runtime. It may be called more than once. A process has one pace, so Start is for
-// programs, not for libraries.
+// programs, not for libraries. While a program has set GOGC itself, Start leaves that as it is;
+// such a program must set it to [Usual] afterwards, because an earlier value was for an earlier
+// size of the heap.
 func Start(room int64) (stop func()) {
 	if os.Getenv("GOGC") != "" || room <= least {
 		return func() {}
 	}
-	p := &pacer{most: room, last: time.Now()}
+	p := &pacer{most: room, last: time.Now(), set: Usual}
 	p.await()
 	return p.stop
 }
@@ -45,6 +49,7 @@ type pacer struct {
 	most    int64
 	room    int64
 	last    time.Time // of the last collection
+	set     int64     // GOGC as it was set last
 	stopped bool
 }
 
@@ -64,10 +69,21 @@ func (p *pacer) collected() {
 	now := time.Now()
 	p.room = next(p.room, p.most, now.Sub(p.last))
 	p.last = now
-	if want, has := percent(p.room, read("/gc/heap/live:bytes")+read("/gc/scan/stack:bytes")+read("/gc/scan/globals:bytes")), read("/gc/gogc:percent"); want > has+has/8 || want < has-has/8 {
-		debug.SetGCPercent(int(want)) // which stops all goroutines for a moment, so not for little
-	}
+	p.adapt()
 	p.await()
+}
+
+// adapt sets GOGC for the heap as it is now, unless the program has set another value meanwhile.
+func (p *pacer) adapt() {
+	has := read("/gc/gogc:percent")
+	if has != p.set && has != Usual {
+		return
+	}
+	used := read("/gc/heap/live:bytes") + read("/gc/scan/stack:bytes") + read("/gc/scan/globals:bytes")
+	if want := percent(p.room, used); want > has+has/8 || want < has-has/8 {
+		debug.SetGCPercent(int(want)) // which stops all goroutines for a moment, so not for little
+		p.set = want
+	}
 }
 
 func (p *pacer) stop() {
@@ -75,7 +91,7 @@ func (p *pacer) stop() {
 	defer p.mu.Unlock()
 	if !p.stopped {
 		p.stopped = true
-		debug.SetGCPercent(usual)
+		debug.SetGCPercent(Usual)
 	}
 }
 
@@ -97,7 +113,7 @@ func next(room, most int64, interval time.Duration) int64 {
 // many in use. It is never below the default.
 func percent(room, used int64) int64 {
 	// The first threshold of the runtime, 4 MB, is multiplied by GOGC too.
-	return max(usual, room*100/max(least, used))
+	return max(Usual, room*100/max(least, used))
 }
 
 func read(name string) int64 {

@@ -15,13 +15,13 @@ func withoutGOGC(t *testing.T) {
 		t.Cleanup(func() { _ = os.Setenv("GOGC", before) })
 		_ = os.Unsetenv("GOGC")
 	}
-	before := debug.SetGCPercent(usual)
+	before := debug.SetGCPercent(Usual)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 }
 
 // collectUntil collects garbage until GOGC is as wanted, and reports whether it ever was.
 func collectUntil(want func(percent int64) bool) bool {
-	for range 200 {
+	for range 100 {
 		runtime.GC()
 		time.Sleep(time.Millisecond) // the pace is adapted after the collection
 		if want(read("/gc/gogc:percent")) {
@@ -39,8 +39,16 @@ func TestStart(t *testing.T) {
 	if !collectUntil(func(percent int64) bool { return percent >= 400 }) { // few bytes are live here
 		t.Errorf("GOGC is %d, although collections are frequent", read("/gc/gogc:percent"))
 	}
+	debug.SetGCPercent(300)
+	if collectUntil(func(percent int64) bool { return percent != 300 }) {
+		t.Errorf("GOGC is %d, although the program has set it to 300", read("/gc/gogc:percent"))
+	}
+	debug.SetGCPercent(Usual)
+	if !collectUntil(func(percent int64) bool { return percent >= 400 }) {
+		t.Errorf("GOGC is %d again", read("/gc/gogc:percent"))
+	}
 	stop()
-	if collectUntil(func(percent int64) bool { return percent != usual }) {
+	if collectUntil(func(percent int64) bool { return percent != Usual }) {
 		t.Errorf("GOGC is %d after the end", read("/gc/gogc:percent"))
 	}
 }
