@@ -98,8 +98,9 @@ type Port interface {
 	// ctx if that ends first.
 	Now() time.Time
 	Until(ctx context.Context, at time.Time) error
-	// Working reports that the connector has reached what it connects to. After a later
-	// failure, the pauses between attempts start again with the shortest.
+	// Working reports that the connector has reached what it connects to. If it then works at
+	// least for as long as the last pause was, the pauses between attempts start again with the
+	// shortest after the next failure.
 	Working()
 	// Refused reports a message that is left out, and why.
 	Refused(err error)

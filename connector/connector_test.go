@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,5 +116,54 @@ func TestRunnerTriesAgain(t *testing.T) {
 	}
 	if pauses[0] != 500*time.Millisecond || pauses[1] != time.Second {
 		t.Errorf("the pauses are %v", pauses)
+	}
+}
+
+// flapping is a source that works for the given times, and then fails.
+type flapping struct {
+	failing
+	times []time.Duration
+}
+
+func (f *flapping) Run(ctx context.Context, p connector.Port) error {
+	n := int(f.runs.Add(1)) - 1
+	if n == len(f.times) {
+		return nil
+	}
+	p.Working()
+	if f.times[n] > 0 {
+		if err := p.Until(ctx, p.Now().Add(f.times[n])); err != nil {
+			return err
+		}
+	}
+	return errors.New("the other side has closed the connection")
+}
+
+// TestPausesGrow has a server that accepts every connection, and closes most of them at once.
+func TestPausesGrow(t *testing.T) {
+	var now atomic.Int64
+	clock := connector.NewManual(func() time.Time { return time.Unix(0, now.Load()) })
+	r := connector.NewRunner(clock, slog.New(slog.DiscardHandler))
+	defer r.Close()
+	r.Set("d", []connector.Declared{{
+		Direction: connector.Source, Name: "s", Deployment: "d", Connector: &flapping{times: []time.Duration{0, 0, 0, 10 * time.Second, 0}},
+		Open: func() (connector.Channel, error) { return noChannel{}, nil },
+	}})
+	var pauses []time.Duration
+	for len(pauses) < 5 {
+		if at, ok := clock.Next(time.Minute); ok {
+			if r.Status()[0].State == connector.Retrying {
+				pauses = append(pauses, at.Sub(clock.Now()))
+			}
+			now.Store(at.UnixNano())
+			clock.Fire(time.Minute)
+		}
+	}
+	if err := r.SourcesEnded(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const second = time.Second
+	if want := []time.Duration{second / 2, second, 2 * second, second / 2, second}; !slices.Equal(pauses, want) {
+		t.Errorf("the pauses are %v, want %v", pauses, want)
 	}
 }

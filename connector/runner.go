@@ -92,8 +92,9 @@ type running struct {
 	failure error
 	problem error
 	pause   time.Duration
-	channel Channel // while an attempt runs
-	left    bool    // abandoned
+	worked  time.Time // since when it works, if it does
+	channel Channel   // while an attempt runs
+	left    bool      // abandoned
 }
 
 // Set changes the connectors of a deployment to the declared ones: new ones start,
@@ -395,7 +396,10 @@ func (x *running) failed(err error) time.Duration {
 	x.failures.Add(1)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.pause == 0 || x.state == Working {
+	// The other side may accept every connection and then refuse or close it. That is no better
+	// than if it could not be reached, so it must have worked for some time.
+	worked := x.state == Working && x.r.clock.Now().Sub(x.worked) >= x.pause
+	if x.pause == 0 || worked {
 		x.pause = firstPause
 	} else {
 		x.pause = min(2*x.pause, lastPause)
@@ -471,6 +475,7 @@ func (p *port) Working() {
 	}
 	if p.x.state != Working {
 		p.log.Info("a connector is working", "reaches", p.x.Connector.Reaches())
+		p.x.worked = p.x.r.clock.Now()
 	}
 	p.x.state, p.x.failure = Working, nil
 	p.x.hasBegun()

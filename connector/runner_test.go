@@ -42,7 +42,7 @@ func (c noChannel) Close()                               { c.closed <- struct{}{
 // TestDeafConnectorIsAbandoned uses a connector that does not end: neither a changed
 // recipe nor closing waits long for it, and it can no longer send.
 func TestDeafConnectorIsAbandoned(t *testing.T) {
-	r := NewRunner(Steps{}, slog.New(slog.DiscardHandler))
+	r := NewRunner(NewManual(time.Now), slog.New(slog.DiscardHandler))
 	r.grace = 10 * time.Millisecond
 	d := &deaf{make(chan struct{}), make(chan Port, 1), make(chan error, 1)}
 	closed := make(chan struct{}, 2)
