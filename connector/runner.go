@@ -414,7 +414,7 @@ type port struct {
 	x     *running
 	ch    Channel
 	log   *slog.Logger
-	given int64 // messages of a sink that are not acknowledged
+	given []uint64 // the messages of a sink that are not acknowledged, in order
 }
 
 func (p *port) Name() string { return p.x.id() }
@@ -444,7 +444,7 @@ func (p *port) Next(ctx context.Context) (Delivery, error) {
 	}
 	d, err := p.ch.Next(ctx)
 	if err == nil {
-		p.given++
+		p.given = append(p.given, d.Seq)
 	}
 	return d, err
 }
@@ -454,8 +454,9 @@ func (p *port) Ack(seq uint64) {
 		return // its successor delivers the message again
 	}
 	p.ch.Ack(seq)
-	p.x.sent.Add(p.given)
-	p.given = 0
+	n, _ := slices.BinarySearch(p.given, seq+1)
+	p.x.sent.Add(int64(n))
+	p.given = append(p.given[:0], p.given[n:]...)
 }
 
 func (p *port) Now() time.Time { return p.x.r.clock.Now() }

@@ -91,12 +91,17 @@ func (p *Port) Producers() (map[string]uint64, error) {
 
 // Deliver adds messages for a sink.
 func (p *Port) Deliver(payloads ...string) {
+	for _, payload := range payloads {
+		p.DeliverWith(payload, nil)
+	}
+}
+
+// DeliverWith is [Port.Deliver] for one message with headers.
+func (p *Port) DeliverWith(payload string, headers map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, payload := range payloads {
-		n := uint64(len(p.channel) + 1)
-		p.channel = append(p.channel, connector.Delivery{ID: fmt.Sprint("origin#", n), Channel: "out", Seq: n, Time: time.Unix(int64(n), 0).UTC(), Payload: []byte(payload)})
-	}
+	n := uint64(len(p.channel) + 1)
+	p.channel = append(p.channel, connector.Delivery{ID: fmt.Sprint("origin#", n), Channel: "out", Seq: n, Time: time.Unix(int64(n), 0).UTC(), Headers: headers, Payload: []byte(payload)})
 	p.notify()
 }
 

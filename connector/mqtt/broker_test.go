@@ -372,3 +372,22 @@ func TestSinkRefused(t *testing.T) {
 		t.Errorf("a wrong password: %v", err)
 	}
 }
+
+// TestSinkKeepsWhatWasTaken has a broker that does not allow the topic of the third message: the
+// first two are not sent again when the sink tries again.
+func TestSinkKeepsWhatWasTaken(t *testing.T) {
+	for qos := 1; qos <= 2; qos++ {
+		b := start(t, mqtttest.Options{Username: "u", Secret: "s"})
+		p := connectortest.NewPort()
+		for _, topic := range []string{"a", "b", "forbidden/c", "d"} {
+			p.DeliverWith(topic, map[string]string{"to": topic})
+		}
+		sink := open(t, mqtt.Sink{}, settings(t, b, map[string]any{"topic_header": "to", "username": "u", "password": "s", "qos": qos}))
+		if err := sink.Run(t.Context(), p); err == nil || !strings.Contains(err.Error(), "not authorized") {
+			t.Fatalf("with qos %d, the sink ends with %v", qos, err)
+		}
+		if v := p.Seen(); v.Acked != 2 {
+			t.Errorf("with qos %d, the cursor is after message %d", qos, v.Acked)
+		}
+	}
+}

@@ -1,11 +1,13 @@
 package mqtt
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -198,20 +200,22 @@ func (o *outlet) read(ctx context.Context) error {
 	}
 }
 
-// publish publishes messages, as many as there are at a time, and moves the cursor once all of
-// these are acknowledged.
+// publish publishes messages, as many as there are at a time, and waits for their
+// acknowledgements. It moves the cursor to the first message that the broker has not taken, so
+// that earlier ones are not sent again.
 func (o *outlet) publish(ctx context.Context) error {
 	for {
 		d, err := o.port.Next(ctx)
 		if err != nil {
 			return err
 		}
-		waiting := map[uint16]connector.Delivery{}
+		waiting, order := map[uint16]connector.Delivery{}, []uint64{}
 		room := min(maxBatch, o.conn.receiveMax)
 		for size := 0; ; {
 			if err := o.add(d, waiting); err != nil {
 				return o.conn.gone(&o.link, err)
 			}
+			order = append(order, d.Seq)
 			if size += len(d.Payload); size >= batchBytes || len(waiting) >= room {
 				break
 			}
@@ -224,11 +228,25 @@ func (o *outlet) publish(ctx context.Context) error {
 		if err := o.conn.write(true, func(*output) {}); err != nil {
 			return o.conn.gone(&o.link, err)
 		}
-		if err := o.settle(ctx, waiting); err != nil {
+		err = o.settle(ctx, waiting)
+		if n := settled(order, waiting); n > 0 {
+			o.port.Ack(order[n-1])
+		}
+		if err != nil {
 			return err
 		}
-		o.port.Ack(d.Seq)
 	}
+}
+
+// settled returns how many of the messages in order precede the first that still waits for its
+// acknowledgement.
+func settled(order []uint64, waiting map[uint16]connector.Delivery) int {
+	first := uint64(math.MaxUint64)
+	for _, d := range waiting {
+		first = min(first, d.Seq)
+	}
+	n, _ := slices.BinarySearch(order, first)
+	return n
 }
 
 // nextNow returns a message that can be delivered without waiting for long.
@@ -324,12 +342,15 @@ func (o *outlet) payload(d connector.Delivery) []byte {
 	return data
 }
 
-// settle waits for the acknowledgements of messages.
+// settle waits for the acknowledgements of messages. Those that the broker refuses but may take
+// later are left in waiting, and the error is of the first of them.
 func (o *outlet) settle(ctx context.Context, waiting map[uint16]connector.Delivery) error {
 	late := time.NewTimer(ackTime)
 	defer late.Stop()
 	released := map[uint16]bool{} // QoS 2: PUBREC has come
-	for len(waiting) > 0 {
+	refused := map[uint16]bool{}  // they keep waiting
+	var refusal error             // of the first of them
+	for len(waiting) > len(refused) {
 		var a ack
 		select {
 		case a = <-o.acks:
@@ -343,15 +364,18 @@ func (o *outlet) settle(ctx context.Context, waiting map[uint16]connector.Delive
 		if o.QoS == 1 {
 			wants = typePuback
 		}
-		if !known || a.kind != wants {
+		if !known || refused[a.id] || a.kind != wants {
 			return o.conn.gone(&o.link, fmt.Errorf("%w: an acknowledgement for nothing that was sent", errMalformed))
 		}
 		switch {
 		case a.code >= 0x80 && !released[a.id]:
-			if err := o.rejected(d, a); err != nil {
-				return err
+			err := o.rejected(d, a)
+			if err == nil {
+				delete(waiting, a.id)
+				break
 			}
-			delete(waiting, a.id)
+			refused[a.id] = true
+			refusal = cmp.Or(refusal, err)
 		case wants == typePubrec:
 			released[a.id] = true
 			if err := o.conn.write(true, func(out *output) { out.ack(typePubrel, a.id) }); err != nil {
@@ -362,7 +386,7 @@ func (o *outlet) settle(ctx context.Context, waiting map[uint16]connector.Delive
 		}
 		late.Reset(ackTime)
 	}
-	return nil
+	return refusal
 }
 
 // ackTime bounds how long the broker may take for an acknowledgement.
