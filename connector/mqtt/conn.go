@@ -105,7 +105,7 @@ func (l *link) connect(ctx context.Context, s session) (*conn, error) {
 	c := &conn{net: timed, tcp: tcp, in: bufio.NewReaderSize(timed, bufferLen), out: bufio.NewWriterSize(timed, bufferLen), v5: l.v5(), alive: l.KeepAlive}
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	defer stop()
-	if err := c.greet(l, s); err != nil {
+	if err := c.greet(ctx, l, s); err != nil {
 		raw.Close()
 		return nil, err
 	}
@@ -118,11 +118,14 @@ func (l *link) unreachable(err error) error {
 }
 
 // greet sends CONNECT and reads the answer.
-func (c *conn) greet(l *link, s session) error {
+func (c *conn) greet(ctx context.Context, l *link, s session) error {
 	if err := c.write(true, func(o *output) { o.connect(l, s) }); err != nil {
 		return l.unreachable(err)
 	}
 	p, err := readPacket(c.in, maxOther)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("nothing has come for %v", dialTime)
+	}
 	if err != nil {
 		return &abi.Error{Code: abi.Unavailable, Message: l.Broker + " does not answer CONNECT", Err: err, Remedy: `check that it is an MQTT broker, and whether it needs TLS or version = "3.1.1"`}
 	}

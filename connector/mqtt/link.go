@@ -42,9 +42,10 @@ type link struct {
 	ServerName string        `json:"server_name"`
 	KeepAlive  time.Duration `json:"keep_alive"`
 
-	address string // host and port
-	host    string
-	secure  bool
+	address  string        // host and port
+	patience time.Duration // for answers of the broker; 0: ackTime
+	host     string
+	secure   bool
 }
 
 // linkSettings describe a link. needsID says whether it needs a client id.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -412,6 +413,42 @@ func TestHostile(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoAnswers has a broker that answers CONNECT and nothing else: a source is not left waiting
+// for its subscription, nor a sink for its acknowledgements.
+func TestNoAnswers(t *testing.T) {
+	for _, version := range []string{version5, version3} {
+		for _, direction := range []connector.Direction{connector.Source, connector.Sink} {
+			s, p := newScript(t, version), connectortest.NewPort()
+			var served sync.WaitGroup
+			served.Go(func() {
+				conn, err := s.listener.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				if _, err := readPacket(bufio.NewReader(conn), maxOther); err != nil {
+					return
+				}
+				connack := map[string]string{version5: "\x20\x03\x00\x00\x00", version3: "\x20\x02\x00\x00"}[version]
+				_, _ = conn.Write([]byte(connack))
+				_, _ = io.Copy(io.Discard, conn)
+			})
+			source := s.source(nil)
+			source.patience = 10 * time.Millisecond
+			var c connector.Connector = source
+			if direction == connector.Sink {
+				c = &sink{link: source.link, Topic: "a", QoS: 1, Format: formPayload}
+				p.Deliver("one")
+			}
+			err := c.Run(t.Context(), p)
+			served.Wait()
+			if err == nil || !strings.Contains(err.Error(), "the broker does not a") {
+				t.Errorf("%s, %s: %v", version, direction, err)
+			}
+		}
 	}
 }
 

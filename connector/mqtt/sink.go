@@ -345,7 +345,7 @@ func (o *outlet) payload(d connector.Delivery) []byte {
 // settle waits for the acknowledgements of messages. Those that the broker refuses but may take
 // later are left in waiting, and the error is of the first of them.
 func (o *outlet) settle(ctx context.Context, waiting map[uint16]connector.Delivery) error {
-	late := time.NewTimer(ackTime)
+	late := time.NewTimer(cmp.Or(o.patience, ackTime))
 	defer late.Stop()
 	released := map[uint16]bool{} // QoS 2: PUBREC has come
 	refused := map[uint16]bool{}  // they keep waiting
@@ -384,7 +384,7 @@ func (o *outlet) settle(ctx context.Context, waiting map[uint16]connector.Delive
 		default:
 			delete(waiting, a.id)
 		}
-		late.Reset(ackTime)
+		late.Reset(cmp.Or(o.patience, ackTime))
 	}
 	return refusal
 }

@@ -6,8 +6,10 @@
 package mqtt
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -131,7 +133,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	if err != nil {
 		return err
 	}
-	in := &intake{source: s, port: p, recent: known, waiting: make(chan taken, s.MaxInFlight)}
+	in := &intake{source: s, port: p, recent: known, waiting: make(chan taken, s.MaxInFlight), granted: make(chan struct{})}
 	if s.KeyProperty != "" {
 		if in.keys, err = connector.NewWindow(p); err != nil {
 			return err
@@ -166,6 +168,8 @@ type intake struct {
 	keys    *connector.Window // or nil
 	last    connector.Message // repeats a message that was taken
 	waiting chan taken        // to be acknowledged, in order
+	granted chan struct{}     // closed once the subscription is there
+	once    sync.Once         // for closing it
 
 	mu       sync.Mutex // guards the rest, and source.held
 	acked    uint64     // messages below it are acknowledged
@@ -198,6 +202,16 @@ func (in *intake) run(outer context.Context) error {
 	tasks.Go(func() {
 		if err := in.conn.pings(ctx, in.pings); err != nil {
 			cancel(in.conn.gone(&in.link, err))
+		}
+	})
+	tasks.Go(func() {
+		late := time.NewTimer(cmp.Or(in.patience, ackTime))
+		defer late.Stop()
+		select {
+		case <-in.granted:
+		case <-ctx.Done():
+		case <-late.C:
+			cancel(in.conn.gone(&in.link, errors.New("the broker does not answer the subscription")))
 		}
 	})
 	cancel(in.read(ctx))
@@ -245,7 +259,7 @@ const idInUse = 0x91
 func (in *intake) read(ctx context.Context) error {
 	// Version 3.1.1 would send the retained messages again.
 	if in.subscribed && in.conn.present && !in.v5() {
-		in.port.Working()
+		in.works()
 	} else if err := in.conn.write(true, in.subscribe); err != nil {
 		return in.conn.gone(&in.link, err)
 	}
@@ -305,7 +319,7 @@ func (in *intake) packet(ctx context.Context, p *packet) error {
 		}
 		return nil
 	case typeSuback:
-		return in.granted(p)
+		return in.grant(p)
 	case typePingresp:
 		in.pong()
 		return nil
@@ -315,8 +329,8 @@ func (in *intake) packet(ctx context.Context, p *packet) error {
 	return in.conn.gone(&in.link, fmt.Errorf("%w: type %d", errMalformed, p.kind))
 }
 
-// granted reads the answer to SUBSCRIBE.
-func (in *intake) granted(p *packet) error {
+// grant reads the answer to SUBSCRIBE.
+func (in *intake) grant(p *packet) error {
 	f := fields{b: p.body}
 	id, props := f.uint16(), properties{}
 	if in.v5() {
@@ -340,8 +354,14 @@ func (in *intake) granted(p *packet) error {
 		}
 	}
 	in.subscribed = true
-	in.port.Working()
+	in.works()
 	return nil
+}
+
+// works reports that the subscription is there. A broker may grant it again.
+func (in *intake) works() {
+	in.port.Working()
+	in.once.Do(func() { close(in.granted) })
 }
 
 // publish takes a message.
