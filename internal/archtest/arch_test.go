@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -271,10 +272,7 @@ func testLargeFiles(t *testing.T, here, there program) {
 	}
 }
 
-// untimed leaves out the line that says how long a run took.
-func untimed(stderr string) string {
-	if first, rest, _ := strings.Cut(stderr, "\n"); strings.HasPrefix(first, "Failed in ") {
-		return rest
-	}
-	return stderr
-}
+// timed is a line that says how long a run has taken, or that it still runs.
+var timed = regexp.MustCompile(`(?m)^(Failed in |(\d+m)?\d+s: ).*\n`)
+
+func untimed(stderr string) string { return timed.ReplaceAllString(stderr, "") }
