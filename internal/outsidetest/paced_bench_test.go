@@ -65,7 +65,8 @@ func (c *clocked) own() time.Duration { return c.out.Sub(c.sent) + c.done.Sub(c.
 // machine was not free, and own says little about the engine. The processor time of a request
 // (cpu-us/request), with that of the server, does not depend on this.
 //
-// Garbage is collected as in the program terrarium, or as GOGC says.
+// Garbage is collected as in the program terrarium, or as GOGC says. The requests of the first
+// second are not measured: connections are made then, and the collector finds its pace.
 func BenchmarkPacedRequests(b *testing.B) {
 	defer gcpace.Start(64 << 20)()
 	for _, pace := range paces {
@@ -79,12 +80,17 @@ func BenchmarkPacedRequests(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/bare", pace), func(b *testing.B) {
 			server := httptest.NewServer(http.HandlerFunc(echo))
 			defer server.Close()
-			client := newBare(server.URL, b.N)
-			cpu := startPaced(b)
-			paced(b.N, pace, client.begin)
+			client := newBare(server.URL, pace+b.N)
+			var cpu time.Duration
+			paced(pace+b.N, pace, func(i int) {
+				if i == pace {
+					cpu = startPaced(b)
+				}
+				client.begin(i)
+			})
 			times := client.end(b)
 			reportCPU(b, cpu)
-			reportShares(b, times)
+			reportShares(b, times[pace:])
 		})
 	}
 }
@@ -138,18 +144,22 @@ func (w watched) Close() error { return w.Grant.(io.Closer).Close() }
 // besideEvery is how many requests of the engine there are for one of the bare client.
 const besideEvery = 10
 
-// engineRequests measures b.N requests of a creature.
+// engineRequests measures b.N requests of a creature, after those of the first second.
 func engineRequests(b *testing.B, pace int, stored bool, url string) {
 	b.Helper()
-	watch := &stopwatch{times: make([]clocked, b.N)}
+	n := pace + b.N
+	watch := &stopwatch{times: make([]clocked, n)}
 	c := startCourier(b, stored, url, watch)
 	events := c.watch(b, journal.EventResult, journal.EventTurnStarted)
-	beside := newBare(url, (b.N+besideEvery-1)/besideEvery)
-	cpu := startPaced(b)
+	beside := newBare(url, (n+besideEvery-1)/besideEvery)
+	var cpu time.Duration
 	failed := make(chan error, 1)
 	go func() {
 		var errs []error
-		paced(b.N, pace, func(i int) {
+		paced(n, pace, func(i int) {
+			if i == pace {
+				cpu = startPaced(b)
+			}
 			if i%besideEvery == 0 {
 				beside.begin(i / besideEvery)
 			}
@@ -159,7 +169,7 @@ func engineRequests(b *testing.B, pace int, stored bool, url string) {
 		failed <- errors.Join(errs...)
 	}()
 	results := map[journal.EventID]int{} // not handled yet
-	for done := 0; done < b.N; {
+	for done := 0; done < n; {
 		ob, err := events.Next(b.Context())
 		if err != nil {
 			b.Fatal(err)
@@ -167,7 +177,7 @@ func engineRequests(b *testing.B, pace int, stored bool, url string) {
 		switch now := time.Now(); ob.Event.Kind {
 		case journal.EventResult:
 			i, err := strconv.Atoi(string(ob.Event.Payload))
-			if err != nil || i >= b.N {
+			if err != nil || i >= n {
 				b.Fatalf("the result is %q, %v", ob.Event.Payload, err)
 			}
 			results[ob.Event.ID] = i
@@ -185,8 +195,8 @@ func engineRequests(b *testing.B, pace int, stored bool, url string) {
 		b.Fatal(err)
 	}
 	reportCPU(b, cpu)
-	reportShares(b, watch.times)
-	reportPercentiles(b, "beside", beside.end(b), (*clocked).own)
+	reportShares(b, watch.times[pace:])
+	reportPercentiles(b, "beside", beside.end(b)[pace/besideEvery:], (*clocked).own)
 }
 
 // bare makes the same requests without an engine, as many at a time as a capability sends unless
