@@ -36,6 +36,23 @@ func newScript(t *testing.T, version string) *script {
 	return &script{t: t, listener: listener, v5: version == version5}
 }
 
+// serveOnce has the broker take one connection, read its CONNECT, and then do what serve does.
+// The function that it returns waits until that is done.
+func (s *script) serveOnce(serve func(conn net.Conn)) (wait func()) {
+	var served sync.WaitGroup
+	served.Go(func() {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, err := readPacket(bufio.NewReader(conn), maxOther); err == nil {
+			serve(conn)
+		}
+	})
+	return served.Wait
+}
+
 // source opens a source for the broker.
 func (s *script) source(more map[string]any) *source {
 	s.t.Helper()
@@ -384,16 +401,7 @@ func TestHostile(t *testing.T) {
 			for _, version := range []string{version5, version3} {
 				for _, direction := range []connector.Direction{connector.Source, connector.Sink} {
 					s, p := newScript(t, version), connectortest.NewPort()
-					var served sync.WaitGroup
-					served.Go(func() {
-						conn, err := s.listener.Accept()
-						if err != nil {
-							return
-						}
-						defer conn.Close()
-						if _, err := readPacket(bufio.NewReader(conn), maxOther); err != nil {
-							return
-						}
+					wait := s.serveOnce(func(conn net.Conn) {
 						_, _ = conn.Write([]byte(answer)) // it may be closed meanwhile
 						_ = conn.(*net.TCPConn).CloseWrite()
 						_, _ = conn.Read(make([]byte, 1<<16))
@@ -405,7 +413,7 @@ func TestHostile(t *testing.T) {
 						p.Deliver("one")
 					}
 					err := c.Run(t.Context(), p)
-					served.Wait()
+					wait()
 					var typed interface{ Error() string }
 					if err == nil || !errors.As(err, &typed) || len(err.Error()) > 1000 {
 						t.Errorf("%s, %s: %v", version, direction, err)
@@ -422,16 +430,7 @@ func TestNoAnswers(t *testing.T) {
 	for _, version := range []string{version5, version3} {
 		for _, direction := range []connector.Direction{connector.Source, connector.Sink} {
 			s, p := newScript(t, version), connectortest.NewPort()
-			var served sync.WaitGroup
-			served.Go(func() {
-				conn, err := s.listener.Accept()
-				if err != nil {
-					return
-				}
-				defer conn.Close()
-				if _, err := readPacket(bufio.NewReader(conn), maxOther); err != nil {
-					return
-				}
+			wait := s.serveOnce(func(conn net.Conn) {
 				connack := map[string]string{version5: "\x20\x03\x00\x00\x00", version3: "\x20\x02\x00\x00"}[version]
 				_, _ = conn.Write([]byte(connack))
 				_, _ = io.Copy(io.Discard, conn)
@@ -444,7 +443,7 @@ func TestNoAnswers(t *testing.T) {
 				p.Deliver("one")
 			}
 			err := c.Run(t.Context(), p)
-			served.Wait()
+			wait()
 			if err == nil || !strings.Contains(err.Error(), "the broker does not a") {
 				t.Errorf("%s, %s: %v", version, direction, err)
 			}
