@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -373,8 +374,9 @@ func TestSinkRefused(t *testing.T) {
 	}
 }
 
-// TestSinkKeepsWhatWasTaken has a broker that does not allow the topic of the third message: the
-// first two are not sent again when the sink tries again.
+// TestSinkKeepsWhatWasTaken has a broker that does not allow the topic of the third message. When
+// the sink tries again, it sends neither the first two again, nor the fourth, which the broker has
+// taken already.
 func TestSinkKeepsWhatWasTaken(t *testing.T) {
 	for qos := 1; qos <= 2; qos++ {
 		b := start(t, mqtttest.Options{Username: "u", Secret: "s"})
@@ -382,12 +384,29 @@ func TestSinkKeepsWhatWasTaken(t *testing.T) {
 		for _, topic := range []string{"a", "b", "forbidden/c", "d"} {
 			p.DeliverWith(topic, map[string]string{"to": topic})
 		}
+		var mu sync.Mutex
+		got := map[string]int{}
+		if err := b.Subscribe("#", 1, func(m mqtttest.Message) {
+			mu.Lock()
+			defer mu.Unlock()
+			got[m.Payload]++
+		}); err != nil {
+			t.Fatal(err)
+		}
 		sink := open(t, mqtt.Sink{}, settings(t, b, map[string]any{"topic_header": "to", "username": "u", "password": "s", "qos": qos}))
-		if err := sink.Run(t.Context(), p); err == nil || !strings.Contains(err.Error(), "not authorized") {
-			t.Fatalf("with qos %d, the sink ends with %v", qos, err)
+		for range 3 {
+			p.Rewind(p.Seen().Acked)
+			if err := sink.Run(t.Context(), p); err == nil || !strings.Contains(err.Error(), "not authorized") {
+				t.Fatalf("with qos %d, the sink ends with %v", qos, err)
+			}
+			if v := p.Seen(); v.Acked != 2 {
+				t.Errorf("with qos %d, the cursor is after message %d", qos, v.Acked)
+			}
 		}
-		if v := p.Seen(); v.Acked != 2 {
-			t.Errorf("with qos %d, the cursor is after message %d", qos, v.Acked)
+		mu.Lock()
+		if want := map[string]int{"a": 1, "b": 1, "d": 1}; !maps.Equal(got, want) {
+			t.Errorf("with qos %d, the broker has taken %v, want %v", qos, got, want)
 		}
+		mu.Unlock()
 	}
 }

@@ -57,6 +57,10 @@ type sink struct {
 	Retain      bool     `json:"retain"`
 	Format      string   `json:"format"`
 	Properties  []string `json:"properties"`
+
+	// refused is set after the broker has refused a message: the sink sends one at a time until
+	// the broker takes that message. It belongs to Run.
+	refused bool
 }
 
 // Open implements [connector.Kind].
@@ -211,6 +215,9 @@ func (o *outlet) publish(ctx context.Context) error {
 		}
 		waiting, order := map[uint16]connector.Delivery{}, []uint64{}
 		room := min(maxBatch, o.conn.receiveMax)
+		if o.refused {
+			room = 1 // otherwise, each attempt would send the messages after it again
+		}
 		for size := 0; ; {
 			if err := o.add(d, waiting); err != nil {
 				return o.conn.gone(&o.link, err)
@@ -235,6 +242,7 @@ func (o *outlet) publish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		o.refused = false
 	}
 }
 
@@ -386,6 +394,7 @@ func (o *outlet) settle(ctx context.Context, waiting map[uint16]connector.Delive
 		}
 		late.Reset(cmp.Or(o.patience, ackTime))
 	}
+	o.refused = refusal != nil || o.refused
 	return refusal
 }
 
