@@ -87,13 +87,13 @@ func (c *Connectors) opened(deployments []*deploy.Deployment) (map[string][]conn
 					Remedy: "use a program that has it, or remove the block",
 				}
 			}
-			opened, err := kind.Open(spec.Settings)
+			opened, err := connector.Open(kind, spec.Settings, spec.Address())
 			if err != nil {
 				return nil, err
 			}
 			out[d.Name] = append(out[d.Name], connector.Declared{
 				Direction: kind.Direction(), Kind: connector.KindName(spec.Kind), Name: spec.Name, Deployment: d.Name, Channel: spec.Channel,
-				Settings: string(spec.Settings), Connector: opened,
+				Settings: string(spec.Settings), Opened: opened,
 			})
 		}
 	}

@@ -68,7 +68,8 @@ type Setting struct {
 }
 
 // Grant is a capability as a recipe declares it. All creatures to which it is granted share
-// it. Its methods may be called from any goroutine.
+// it. Its methods may be called from any goroutine. A method that panics has failed, and so has
+// the request; the process continues.
 //
 // A Grant that keeps something between requests, such as connections, should have the method
 // Close of io.Closer. Close is called after the last creature has lost the grant, perhaps
@@ -82,7 +83,8 @@ type Grant interface {
 	// settings. Errors should be [abi.Error].
 	Check(r Request) error
 	// View returns the request as policies and operators see it: an object of values that
-	// encode as JSON. It must not contain sensitive settings.
+	// encode as JSON. It must not contain sensitive settings. If it cannot be encoded, policies
+	// cannot judge the request, and it fails.
 	View(r Request) map[string]any
 	// Amend returns the request with some members of its view replaced by the given ones,
 	// for policies that change requests. The engine passes the result to Check.
@@ -151,7 +153,8 @@ type Call struct {
 // Result is the result of an attempt.
 type Result struct {
 	Code abi.Code
-	// Text describes what happened and what to do, if Code is not OK.
+	// Text describes what happened and what to do, if Code is not OK. The engine shortens a
+	// text of more than 4 KiB.
 	Text string
 	// Payload and Headers are delivered to the creature. If Code is not OK, the creature
 	// gets Text instead of Payload.

@@ -65,7 +65,7 @@ type Connector interface {
 // Exclusive is a [Connector] that needs something for itself, such as a path or a client id: a
 // recipe with two sources or sinks that need the same is refused.
 type Exclusive interface {
-	// Needs names that thing. The name also appears in messages.
+	// Needs names that thing. The name also appears in messages. It is empty if it needs none.
 	Needs() string
 }
 

@@ -95,7 +95,7 @@ func TestRunnerTriesAgain(t *testing.T) {
 	r := connector.NewRunner(clock, slog.New(slog.DiscardHandler))
 	defer r.Close()
 	r.Set("d", []connector.Declared{{
-		Direction: connector.Source, Name: "s", Deployment: "d", Connector: &failing{}, Open: func() (connector.Channel, error) { return noChannel{}, nil },
+		Direction: connector.Source, Name: "s", Deployment: "d", Opened: connector.Opened{Connector: &failing{}}, Open: func() (connector.Channel, error) { return noChannel{}, nil },
 	}})
 	var pauses []time.Duration
 	for len(pauses) < 2 {
@@ -146,7 +146,7 @@ func TestPausesGrow(t *testing.T) {
 	r := connector.NewRunner(clock, slog.New(slog.DiscardHandler))
 	defer r.Close()
 	r.Set("d", []connector.Declared{{
-		Direction: connector.Source, Name: "s", Deployment: "d", Connector: &flapping{times: []time.Duration{0, 0, 0, 10 * time.Second, 0}},
+		Direction: connector.Source, Name: "s", Deployment: "d", Opened: connector.Opened{Connector: &flapping{times: []time.Duration{0, 0, 0, 10 * time.Second, 0}}},
 		Open: func() (connector.Channel, error) { return noChannel{}, nil },
 	}})
 	var pauses []time.Duration

@@ -28,7 +28,7 @@ type Declared struct {
 	Channel    string // address
 	ChannelID  string
 	Settings   string // as JSON
-	Connector  Connector
+	Opened
 	// Open opens the channel. It is called before each attempt.
 	Open func() (Channel, error)
 }
@@ -191,7 +191,7 @@ func (x *running) abandon() {
 	}
 	x.noTime()
 	x.hasBegun()
-	x.r.log.Warn("a connector does not end and is abandoned", "direction", x.Direction, "connector", x.Name, "kind", x.Kind, "reaches", x.Connector.Reaches(), "remedy", errAbandoned.Remedy)
+	x.r.log.Warn("a connector does not end and is abandoned", "direction", x.Direction, "connector", x.Name, "kind", x.Kind, "reaches", x.Reaches, "remedy", errAbandoned.Remedy)
 	go func() {
 		<-x.ended
 		x.r.remove(x)
@@ -253,7 +253,7 @@ func (x *running) hasBegun() { x.begins.Do(func() { close(x.begun) }) }
 // SourcesEnded waits until all sources that have an end have ended.
 func (r *Runner) SourcesEnded(ctx context.Context) error {
 	for _, x := range r.running() {
-		if x.Direction != Source || x.Connector.Endless() || x.abandoned() {
+		if x.Direction != Source || x.Endless || x.abandoned() {
 			continue
 		}
 		select {
@@ -314,7 +314,7 @@ func (x *running) status() Status {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := Status{
-		Direction: x.Direction, Kind: x.Kind, Name: x.Name, Deployment: x.Deployment, Channel: x.Channel, Reaches: x.Connector.Reaches(),
+		Direction: x.Direction, Kind: x.Kind, Name: x.Name, Deployment: x.Deployment, Channel: x.Channel, Reaches: x.Reaches,
 		State: x.state, Messages: x.sent.Load(), Repeated: x.repeated.Load(), Refused: x.refused.Load(), Failures: x.failures.Load(),
 	}
 	if x.failure != nil {
@@ -475,7 +475,7 @@ func (p *port) Working() {
 		return
 	}
 	if p.x.state != Working {
-		p.log.Info("a connector is working", "reaches", p.x.Connector.Reaches())
+		p.log.Info("a connector is working", "reaches", p.x.Reaches)
 		p.x.worked = p.x.r.clock.Now()
 	}
 	p.x.state, p.x.failure = Working, nil

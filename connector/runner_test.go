@@ -46,7 +46,7 @@ func TestDeafConnectorIsAbandoned(t *testing.T) {
 	r.grace = 10 * time.Millisecond
 	d := &deaf{make(chan struct{}), make(chan Port, 1), make(chan error, 1)}
 	closed := make(chan struct{}, 2)
-	r.Set("r", []Declared{{Direction: Source, Name: "deaf", Deployment: "r", Connector: d, Open: func() (Channel, error) { return noChannel{closed}, nil }}})
+	r.Set("r", []Declared{{Direction: Source, Name: "deaf", Deployment: "r", Opened: Opened{Connector: d}, Open: func() (Channel, error) { return noChannel{closed}, nil }}})
 	p := <-d.port
 	p.Working()
 	r.Set("r", nil)

@@ -27,7 +27,7 @@ const ReachPrefix = abi.ReachPrefix
 type reach struct {
 	id     string           // of the capability that grants it
 	access *outbound.Access // nil in a rehearsal
-	denial string           // by policies
+	denial answer           // if policies deny it, or cannot judge it
 }
 
 // HTTP implements [abi.Turn].
@@ -85,10 +85,15 @@ func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64)
 	if p == nil {
 		return
 	}
+	view, err := s.reach.access.View(s.request(t))
+	if err != nil {
+		t.notJudged(s, err)
+		return
+	}
 	t.recalled.Home = t.c.home.memories
 	ev := deploy.PolicyEvent{
 		Kind: journal.JudgeCapability, Call: string(s.reach.access.Kind), Caller: t.c.party(),
-		Graph: graphID(&t.c.home), Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(seed), Called: deploy.Called{Capability: s.reach.access.Kind, Grant: s.reach.access.Name, Request: journal.JSON(s.reach.access.View(s.request(t)))},
+		Graph: graphID(&t.c.home), Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(seed), Called: deploy.Called{Capability: s.reach.access.Kind, Grant: s.reach.access.Name, Request: view},
 		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.Of(t.c.deployment)},
 	}
 	d := p.Judge(ctx, &ev)
@@ -97,14 +102,23 @@ func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64)
 		if r, err := s.reach.access.Judged(s.request(t), &d); err == nil {
 			s.mutated, s.mutatedHeaders, s.mutatedPayload = true, r.Head, r.Body
 		}
-		ev.Request = journal.JSON(s.reach.access.View(s.request(t)))
+		if view, err := s.reach.access.View(s.request(t)); err == nil {
+			ev.Request = view // for the record of what the policies said
+		} else {
+			t.notJudged(s, err)
+		}
 	}
 	t.answerCall(&ev, &d.Words)
 	t.verdicts = append(t.verdicts, draft.WordsOf(&ev, &d.Words)...)
 	if len(d.Denials) > 0 {
-		s.left, s.reach.denial = true, d.Denials[0].String()
+		s.left, s.reach.denial = true, answer{code: abi.Denied, text: d.Denials[0].String()}
 	}
 	t.judged = t.judged || s.left || s.mutated
+}
+
+// notJudged refuses a request because the capability cannot show it to policies.
+func (t *turn) notJudged(s *sendEffect, err error) {
+	s.left, s.reach.denial, t.judged = true, answer{code: abi.CodeOf(err), text: errtext.Clip(err.Error())}, true
 }
 
 // reach writes one request to a capability. A request that policies deny gets its result at once.
@@ -114,7 +128,7 @@ func (l *turnLog) reach(s *sendEffect) {
 	if s.left {
 		l.denied++
 		row.ID = l.id // it never gets an id of its own
-		l.post(l.inbox(c), resultOf(&row, answer{code: abi.Denied, text: s.reach.denial}))
+		l.post(l.inbox(c), resultOf(&row, s.reach.denial))
 		return
 	}
 	row.ID = l.next()

@@ -161,7 +161,7 @@ func TestCapabilitiesAnswer(t *testing.T) {
 			"denied: it is forbidden; request something else\n" +
 			"4 unavailable 0  it is down\n" +
 			"6 ok 200 echo re: again!\n" +
-			"7 internal 0  the capability echo.main panicked: at the disco\n" +
+			"7 internal 0  the capability echo.main panicked: at the disco; report it to the author of the kind\n" +
 			"8 too_large 0  the result has about 1049088 bytes, and the limit message of the creature is 1048576; raise the limit, or request less\n"
 		if got := w.state(a, "heard"); got != want {
 			t.Errorf("a noted\n%swant\n%s", got, want)

@@ -16,6 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/capability/httpcap"
 	"github.com/seed47132306/terrarium/capability/llmcap"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/internal/contain"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 )
@@ -165,14 +166,22 @@ func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own b
 	if data, err := json.Marshal(settings); err == nil {
 		out.Settings = data
 	}
-	grant, err := k.Open(out.Settings)
-	if err != nil {
-		if !dec.opts.ShapeOnly {
-			dec.report(s, d.at, Diagnostic{Summary: "Invalid settings", Detail: sentence(capital(messageOf(err))), Remedy: sentence(capital(remedyOf(err)))})
+	var warnings []capability.Warning
+	err := contain.Call("the capability "+out.ID(), func() error {
+		grant, err := k.Open(out.Settings)
+		if err == nil && grant == nil {
+			err = contain.Nothing("the capability " + out.ID())
 		}
+		if err == nil {
+			warnings = grant.Warnings()
+		}
+		return err
+	})
+	if err != nil {
+		dec.invalidSettings(s, d, err)
 		return nil
 	}
-	for _, w := range grant.Warnings() {
+	for _, w := range warnings {
 		at := d.at
 		if a := d.attr(w.Setting); w.Setting != "" && a != nil {
 			at = a.Range
@@ -180,6 +189,13 @@ func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own b
 		dec.report(s, at, Diagnostic{Severity: Warning, Summary: "Dangerous setting", Detail: w.Text, Remedy: w.Remedy})
 	}
 	return out
+}
+
+// invalidSettings reports why a kind has not accepted its settings.
+func (dec *decoder) invalidSettings(s scope, d *declaration, err error) {
+	if !dec.opts.ShapeOnly {
+		dec.report(s, d.at, Diagnostic{Summary: "Invalid settings", Detail: sentence(capital(messageOf(err))), Remedy: sentence(capital(remedyOf(err)))})
+	}
 }
 
 // comesFrom notes the variables of a setting that may be secret, even while they have no value.

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,7 +22,15 @@ func (forecast) Settings() []capability.Setting {
 	}
 }
 
-func (forecast) Open(raw json.RawMessage) (capability.Grant, error) { return noGrant{}, nil }
+func (forecast) Open(raw json.RawMessage) (capability.Grant, error) {
+	switch {
+	case strings.Contains(string(raw), "panics"):
+		panic("the region panics")
+	case strings.Contains(string(raw), "nothing"):
+		return nil, nil
+	}
+	return noGrant{}, nil
+}
 
 type noGrant struct{ capability.Grant }
 
@@ -77,6 +86,23 @@ creature "b" {
 	for _, c := range stored {
 		if !c.Lacking || strings.Contains(string(c.Settings), "k3y") || len(c.Settings) < 3 {
 			t.Errorf("the store would keep %+v", c)
+		}
+	}
+}
+
+// TestFaultyKindOfCapability proves that a kind that panics is a finding.
+func TestFaultyKindOfCapability(t *testing.T) {
+	for region, want := range map[string]string{
+		"panics":  "The capability weather.forecast panicked: the region panics",
+		"nothing": "The capability weather.forecast returned neither a result nor an error",
+	} {
+		_, diags := Load(t.Context(), write(t, `
+capability "weather" "forecast" {
+  settings = { region = "`+region+`" }
+}
+`), Options{Capabilities: []capability.Kind{forecast{}}})
+		if !strings.Contains(fmt.Sprint(diags), want) {
+			t.Errorf("the settings %s give %v, want %q", region, diags, want)
 		}
 	}
 }

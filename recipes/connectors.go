@@ -81,21 +81,19 @@ func (dec *decoder) connector(direction connector.Direction, d *declaration) *de
 	if data, err := json.Marshal(values); err == nil {
 		out.Settings = data
 	}
-	opened, err := kind.Open(out.Settings)
+	opened, err := connector.Open(kind, out.Settings, out.Address())
 	if err != nil {
-		if !dec.opts.ShapeOnly {
-			dec.report(s, d.at, Diagnostic{Summary: "Invalid settings", Detail: sentence(capital(messageOf(err))), Remedy: sentence(capital(remedyOf(err)))})
-		}
+		dec.invalidSettings(s, d, err)
 		return nil
 	}
-	if x, ok := opened.(connector.Exclusive); ok {
-		if other, taken := dec.needed[x.Needs()]; taken {
-			dec.report(s, d.at, Diagnostic{Summary: "Needed twice", Detail: fmt.Sprintf("%s needs %s too.", other, x.Needs()), Remedy: "Keep one of them, or change its settings."})
+	if opened.Needs != "" {
+		if other, taken := dec.needed[opened.Needs]; taken {
+			dec.report(s, d.at, Diagnostic{Summary: "Needed twice", Detail: fmt.Sprintf("%s needs %s too.", other, opened.Needs), Remedy: "Keep one of them, or change its settings."})
 			return nil
 		}
-		dec.needed[x.Needs()] = out.Address()
+		dec.needed[opened.Needs] = out.Address()
 	}
-	if x, ok := opened.(connector.UsesFile); ok && !dec.opts.ShapeOnly && !dec.usesFile(s, d, direction, out.Address(), x.File()) {
+	if opened.File != "" && !dec.opts.ShapeOnly && !dec.usesFile(s, d, direction, out.Address(), opened.File) {
 		return nil
 	}
 	return out

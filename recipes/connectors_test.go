@@ -32,17 +32,30 @@ type narrow struct {
 	Mode string
 }
 
-func (n narrow) Needs() string { return "the mode " + n.Mode }
+func (narrow) Reaches() string { return "the pipe" }
+
+func (narrow) Endless() bool { return true }
+
+func (n narrow) Needs() string {
+	if n.Mode == "" {
+		return ""
+	}
+	return "the mode " + n.Mode
+}
 
 func (pipe) Open(settings json.RawMessage) (connector.Connector, error) {
 	if strings.Contains(string(settings), "forbidden") {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: "that key is forbidden", Remedy: "use another one"}
 	}
-	var n narrow
-	if err := json.Unmarshal(settings, &n); err == nil && n.Mode != "" {
-		return n, nil
+	switch {
+	case strings.Contains(string(settings), "panics"):
+		panic("the key panics")
+	case strings.Contains(string(settings), "nothing"):
+		return nil, nil
 	}
-	return nil, nil
+	var n narrow
+	err := json.Unmarshal(settings, &n)
+	return n, err
 }
 
 const pipeChannels = `
@@ -120,6 +133,8 @@ func TestConnectorMistakes(t *testing.T) {
 		"source \"pipe\" \"p\" {\n channel = channel.in\n path = \"x\"\n mode = \"fats\"\n}":                 `Did you mean "fast"`,
 		"source \"pipe\" \"p\" {\n channel = channel.in\n path = \"x\"\n mode = var.key\n}":                  "ensitive",
 		"source \"pipe\" \"p\" {\n channel = channel.in\n path = \"x\"\n key = \"${var.key}forbidden\"\n}":   "That key is forbidden",
+		"source \"pipe\" \"p\" {\n channel = channel.in\n path = \"x\"\n key = \"${var.key}panics\"\n}":      "The connector source.pipe.p panicked: the key panics",
+		"source \"pipe\" \"p\" {\n channel = channel.in\n path = \"x\"\n key = \"${var.key}nothing\"\n}":     "The connector source.pipe.p returned neither a result nor an error",
 		"source \"pipe\" \"p\" {\n channel = channel.in\n path = \"x\"\n key = \"k3y-k3y-in-text\"\n}":       "Secret in the recipe",
 		"http \"h\" {\n allow = [\"https://example.com/**\"]\n headers = { Authorization = \"k3y-k3y\" }\n}": "Headers has the secret \"Authorization\"",
 		"llm \"m\" {\n endpoint = \"https://example.com\"\n models = [\"m\"]\n key = \"k3y-k3y-in-text\"\n}": "Secret in the recipe",

@@ -3,6 +3,7 @@ package outbound
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -18,6 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/spending"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/contain"
 )
 
 // MaxHead bounds the head of a request, in bytes.
@@ -40,7 +42,7 @@ func Find(held map[string]*Access, id string, r capability.Request) (*Access, *a
 			refusal = a.lacks()
 			continue
 		}
-		err := a.Check(r)
+		err := a.check(r)
 		if err == nil {
 			return a, nil
 		}
@@ -91,9 +93,9 @@ func typed(err error) *abi.Error {
 // Judged returns the request with the members that policies have replaced. If the capability
 // does not allow the result, the request is denied.
 func (a *Access) Judged(r capability.Request, d *deploy.Decision) (capability.Request, error) {
-	out, err := a.Amend(r, d.Request)
+	out, err := a.amend(r, d.Request)
 	if err == nil {
-		err = a.Check(out)
+		err = a.check(out)
 	}
 	if err != nil {
 		v := deploy.Verdict{Reason: "a policy changed the request into one that the capability does not allow: " + errtext.Clip(err.Error())}
@@ -105,12 +107,29 @@ func (a *Access) Judged(r capability.Request, d *deploy.Decision) (capability.Re
 	return out, err
 }
 
+// View is the request as policies see it, in JSON. After an error, the request must not be
+// executed, because policies could not judge it.
+func (a *Access) View(r capability.Request) ([]byte, error) {
+	view, err := a.view(r)
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	err = contain.Call(a.name, func() (err error) { // values may have methods that encode them
+		if data, err = json.Marshal(view); err != nil {
+			err = &abi.Error{Code: abi.Internal, Message: fmt.Sprintf("the view of %s cannot be encoded as JSON: %v", a.name, err), Remedy: "report it to the author of the kind"}
+		}
+		return err
+	})
+	return data, err
+}
+
 // Brief says what a request asks for, in a few words on one line and without its content: the
 // method and the address without its query, or the model. If the creature has secrets, the path
 // is left out, as it may have one of them, or one of an earlier run.
 func (a *Access) Brief(o *journal.OutboundRequest, hasSecrets bool) string {
-	view := a.View(capability.Request{Head: o.Head, Body: o.Body})
 	var words []string
+	view, _ := a.view(capability.Request{Head: o.Head, Body: o.Body}) // without it, there are no words
 	for _, name := range []string{"method", "host", "model"} {
 		if text, ok := view[name].(string); ok && text != "" {
 			words = append(words, text)
@@ -129,6 +148,12 @@ const ownHeaders = 512
 // are those of the capability without reserved names, and the status. most is the creature's
 // limit on messages, in bytes; a larger result becomes a failure.
 func Deliverable(r capability.Result, most int64) (capability.Result, map[string]string) {
+	if _, known := r.Code.Info(); r.Code != abi.OK && !known {
+		r.Code = abi.Internal
+	}
+	if r.Code != abi.OK {
+		r.Text, r.Payload = errtext.Clip(strings.ToValidUTF8(r.Text, "\ufffd")), nil
+	}
 	headers := map[string]string{}
 	size := int64(len(r.Payload) + ownHeaders)
 	for name, value := range r.Headers {
@@ -206,7 +231,7 @@ func cmpID(a, b journal.EventID) int {
 }
 
 // Allows is that of the grant, and never nil, as it would be for missing settings.
-func (a *Access) Allows() []string { return append([]string{}, a.Grant.Allows()...) }
+func (a *Access) Allows() []string { return append([]string{}, a.allows...) }
 
 // Held describes capabilities that a creature holds, and what it has used of them.
 func Held(held map[string]*Access, creature journal.CreatureID, l *spending.Ledger) []inspect.Capability {
@@ -225,12 +250,8 @@ func Held(held map[string]*Access, creature journal.CreatureID, l *spending.Ledg
 
 // budgets are those of the capability, if it has any.
 func (a *Access) budgets() []inspect.CapabilityBudget {
-	m, ok := a.Grant.(capability.Meter)
-	if !ok {
-		return nil
-	}
 	var out []inspect.CapabilityBudget
-	for _, b := range m.Budgets() {
+	for _, b := range a.limited {
 		out = append(out, inspect.CapabilityBudget{Unit: b.Unit, Creature: b.Creature, Graph: b.Graph})
 	}
 	return out

@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"maps"
 	"runtime"
 	"slices"
@@ -66,9 +65,7 @@ func (o *Outbound) Close() {
 	o.work.Wait()
 	for _, p := range o.grants {
 		if a := p.Value(); a != nil {
-			if c, ok := a.Grant.(io.Closer); ok {
-				_ = c.Close()
-			}
+			a.close()
 		}
 	}
 }
@@ -113,10 +110,9 @@ func (o *Outbound) start(f func()) bool {
 // Access is a grant. All creatures that have it from the same declaration share it.
 type Access struct {
 	deploy.Capability
-	capability.Grant
-	id     string // of the capability
-	o      *Outbound
-	limits capability.Limits
+	grant
+	id string // of the capability
+	o  *Outbound
 
 	mu      sync.Mutex
 	lanes   map[string][]*Call // by creature: started, but not known to be durable
@@ -162,22 +158,13 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 	if a := o.grants[digest].Value(); a != nil {
 		return a, nil
 	}
-	grant, err := kind.Open(c.Settings)
+	opened, err := openGrant(kind, c)
 	if err != nil {
 		return nil, err
 	}
-	a := &Access{Capability: *c, Grant: grant, id: c.ID(), o: o, limits: grant.Limits(), lanes: map[string][]*Call{}}
-	if a.limits.Concurrency <= 0 {
-		a.limits.Concurrency = capability.DefaultConcurrency
-	}
-	if a.limits.Timeout <= 0 {
-		a.limits.Timeout = capability.DefaultTimeout
-	}
-	if c, ok := grant.(io.Closer); ok {
-		// Close the grant once no creature and no attempt has the access. There is no caller
-		// for its error.
-		runtime.AddCleanup(a, func(c io.Closer) { _ = c.Close() }, c)
-	}
+	a := &Access{Capability: *c, grant: opened, id: c.ID(), o: o, lanes: map[string][]*Call{}}
+	// Close the grant once no creature and no attempt has the access.
+	runtime.AddCleanup(a, func(g grant) { g.close() }, opened)
 	for key, p := range o.grants { // remove the grants of replaced recipes
 		if p.Value() == nil {
 			delete(o.grants, key)
@@ -337,14 +324,16 @@ func (a *Access) attempt(call *Call) {
 
 // metered is one attempt, within the budgets.
 func (a *Access) metered(call *Call) capability.Result {
-	m, ok := a.Grant.(capability.Meter)
-	if !ok {
+	if a.meter == nil {
 		r, _ := a.try(call)
 		return r
 	}
-	most := m.Forecast(call.Request)
-	if err := call.Spend(a.o.ctx, Spending{a.ID(), m.Budgets(), most}); err != nil {
-		r := capability.Failure(abi.CodeOf(err), err.Error())
+	most, err := a.forecast(call.Request)
+	if err != nil {
+		return failed(err)
+	}
+	if err := call.Spend(a.o.ctx, Spending{a.ID(), a.limited, most}); err != nil {
+		r := failed(err)
 		if r.Again = r.Code == abi.Storage; r.Again {
 			a.settle(call, most, nil)
 		}
@@ -415,17 +404,4 @@ func (a *Access) abandon(done <-chan capability.Result) {
 		<-done
 		add(-1)
 	}()
-}
-
-// do makes the attempt. A capability that panics has failed.
-func (a *Access) do(ctx context.Context, call capability.Call) (r capability.Result) {
-	defer func() {
-		if p := recover(); p != nil {
-			r = capability.Failure(abi.Internal, errtext.Clip(fmt.Sprintf("the capability %s panicked: %v", a.ID(), p)))
-		}
-	}()
-	if err := a.Check(call.Request); err != nil {
-		return capability.Failure(abi.CodeOf(err), err.Error())
-	}
-	return a.Do(ctx, call)
 }

@@ -1,0 +1,38 @@
+// Package contain calls code that belongs to the program around terrarium, such as a capability or
+// a connector. It is called in goroutines of the engine, where that program could not recover from
+// a panic, and the process would end.
+package contain
+
+import (
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// longest bounds the text of a panic in an error, in bytes.
+const longest = 1 << 10
+
+// Call calls f, and returns its error. If f panics, the error has the code internal, and names what
+// has panicked.
+func Call(what string, f func() error) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if p := recover(); p != nil {
+			err = &abi.Error{
+				Code: abi.Internal, Message: fmt.Sprintf("%s panicked: %.*s", what, longest, fmt.Sprint(p)),
+				Remedy: "report it to the author of the kind",
+			}
+		}
+	}()
+	err = f()
+	returned = true
+	return err
+}
+
+// Nothing is the error for code that has returned neither a result nor an error.
+func Nothing(what string) error {
+	return &abi.Error{Code: abi.Internal, Message: what + " returned neither a result nor an error", Remedy: "report it to the author of the kind"}
+}

@@ -1,0 +1,26 @@
+package contain_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/contain"
+)
+
+func TestCall(t *testing.T) {
+	own := errors.New("its own")
+	for _, want := range []error{nil, own} {
+		if err := contain.Call("the kind x", func() error { return want }); err != want {
+			t.Errorf("without a panic: %v, want %v", err, want)
+		}
+	}
+	for _, p := range []any{"oops", errors.New("oops"), strings.Repeat("oops", 1<<20)} {
+		err := contain.Call("the kind x", func() error { panic(p) })
+		var e *abi.Error
+		if !errors.As(err, &e) || e.Code != abi.Internal || !strings.HasPrefix(e.Message, "the kind x panicked: oops") || len(e.Message) > 2000 {
+			t.Errorf("a panic with %T: %.100v, want the code internal and a short text", p, err)
+		}
+	}
+}
