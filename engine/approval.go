@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -116,6 +117,19 @@ func (c *creature) useApprovals(g section, rec *journal.Record, m *message.Messa
 	}
 }
 
+// unjudged reports whether a question about a turn comes from a recipe that has not been applied
+// since its session was restored. Without the policies of that recipe, the turn would ask nothing:
+// it would run without the approval, or against a denial. So it waits for the recipe.
+func (e *core) unjudged(questions *approval.List) bool {
+	return slices.ContainsFunc(questions.All, func(q *approval.Question) bool {
+		_, applied := e.policies.Load(q.Row.Deployment)
+		return !applied
+	})
+}
+
+// unpark lets the next turn of a creature run, unless it has to wait for a recipe.
+func (c *creature) unpark(e *core) { c.approvals.Parked = e.unjudged(&c.approvals) }
+
 // askAgain runs parked turns again, because what they ask may depend on policies that have
 // changed.
 func (e locked) askAgain() {
@@ -124,7 +138,7 @@ func (e locked) askAgain() {
 		g := graph.enter()
 		for _, c := range g.creatures {
 			if c.approvals.Parked {
-				c.approvals.Parked = false
+				c.unpark(e.core)
 				c.wake(g, &w)
 			}
 		}

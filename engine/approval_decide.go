@@ -142,7 +142,7 @@ func (g section) decide(w *waker, c *creature, q *approval.Question, d journal.A
 	if c.approvals.OpenBeside(q) {
 		return
 	}
-	c.approvals.Parked = false
+	c.unpark(g.engine)
 	c.wake(g, w)
 }
 

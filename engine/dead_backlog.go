@@ -233,7 +233,7 @@ func (x *change) withdraw(g section, rec *journal.Record, b *burial) {
 		}
 	}
 	if cr.approvals.Drop(x.e.timers, b.unasked) {
-		cr.approvals.Parked = false
+		cr.unpark(x.e.core)
 		x.unasked = append(x.unasked, cr)
 	}
 }

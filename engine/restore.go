@@ -45,6 +45,7 @@ func (w *waking) bringBack(ctx context.Context, d *journal.SavedGraph, specOf fu
 		c.sight = sight{revision: seen.Revision, digest: seen.Digest, notified: seen.Notified}
 		c.stopped, c.savedStopped, c.paused = row.Stopped || c.husk, row.Stopped, row.State() == journal.Paused
 		c.approvals.Restore(specs.ApprovalsIn(row.Spec))
+		c.unpark(w.e.core)
 		x.add(c)
 	}
 	x.indexCursors()

@@ -64,7 +64,7 @@ func (c *creature) stateName(g section) journal.CreatureState {
 	if c.backingOff && !c.quarantined && !c.stopped && !c.halted(g) {
 		return journal.BackingOff
 	}
-	if (c.runs(g) || c.husk && !c.savedStopped) && c.approvals.Open() > 0 {
+	if (c.runs(g) || c.husk && !c.savedStopped) && (c.approvals.Parked || c.approvals.Open() > 0) {
 		return journal.AwaitingApproval
 	}
 	return c.condition(g)

@@ -117,7 +117,7 @@ func (x *change) cast(c *creature, r role) {
 	c.reads = c.reads || c.watches
 	c.mb.bound = c.limits.Mailbox
 	c.portrait.wiring = nil
-	c.approvals.Parked = false // the new module may not ask
+	c.unpark(g.engine) // the new module may not ask
 	g.launchHeld(c)
 }
 

@@ -106,7 +106,7 @@ func (l *List) FirstRows(next *message.Message, ids map[journal.EventID]journal.
 }
 
 // Restore brings back the questions of a saved creature. Its turn then runs, asks again,
-// and finds them.
+// and finds them, once the recipe that asked is applied.
 func (l *List) Restore(rows []journal.ApprovalRow) {
 	for _, row := range rows {
 		l.All = append(l.All, &Question{key: keyOf(row.Message, row.Delivery), Row: row})

@@ -1,0 +1,57 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// TestQuestionsWaitForTheirPolicies restores a session without its recipe, so that the policy that
+// has asked is not in force. The turn must neither run without it, nor withdraw the question, nor
+// ignore an answer. It continues when the recipe has been applied.
+func TestQuestionsWaitForTheirPolicies(t *testing.T) {
+	for _, answered := range []string{"before", "after", "never"} {
+		for _, approve := range []bool{true, false} {
+			t.Run(fmt.Sprint(answered, approve), func(t *testing.T) {
+				s := newSaved(t, engine.Options{})
+				d := func() *deploy.Deployment { return team(3, judgedBy(asksAbout("c1", "danger"))) }
+				a := s.apply(d())
+				m0, m2 := a.Creatures["creature.m0"], a.Creatures["creature.m2"]
+				s.send(a.Channels["channel.c0"], "danger")
+				s.send(a.Channels["channel.c0"], "3")
+				s.wait()
+				before := s.questions()
+				s.reopen()
+				s.wait()
+				same(t, "without the recipe the questions are", s.questions(), before)
+				if answered == "before" {
+					s.decide(engine.Decision{Approve: approve})
+				}
+				if _, err := s.Apply(t.Context(), &deploy.Deployment{Name: "another"}); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.ReplaceModule(t.Context(), m0, engine.Replacement{Module: "relay", Wasm: []byte("relay")}); err != nil {
+					t.Fatal(err)
+				}
+				s.wait()
+				same(t, "without the recipe m2 heard", s.state(m2, "heard"), "")
+				if c, _ := s.creatureIn(m0); c.State != journal.AwaitingApproval {
+					t.Errorf("without the recipe m0 is %s", c.State)
+				}
+				s.apply(d())
+				s.wait()
+				if answered == "after" {
+					s.decide(engine.Decision{Approve: approve})
+				}
+				want := map[bool]string{true: "c2:danger\nc2:3\n", false: "c2:3\n"}[approve]
+				if answered == "never" {
+					want = ""
+				}
+				same(t, "with the recipe m2 heard", s.state(m2, "heard"), want)
+			})
+		}
+	}
+}
