@@ -131,7 +131,7 @@ func (w *writer) dump(tables []liveTable) (baseRows, error) {
 	for _, t := range tables {
 		packed := t.packedColumns()
 		out[t.name] = [][]any{} // a table without rows is in the base, and is empty
-		err := w.c.Query("SELECT "+t.columns+" FROM "+t.name, nil, func(v []driver.Value) error {
+		err := w.c.QueryOnce("SELECT "+t.columns+" FROM "+t.name, func(v []driver.Value) error {
 			row := make([]any, len(v))
 			for i := range v {
 				row[i] = v[i]

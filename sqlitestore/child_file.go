@@ -57,9 +57,10 @@ func (w *writer) identify(e catalog.Entry, home string) error {
 	if home != "" {
 		pairs = append(pairs, storefile.Home, home)
 	}
-	rows := strings.Repeat(", (?, ?)", len(pairs)/2)[2:]
-	if err := w.c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES "+rows, pairs...); err != nil {
-		return err
+	for i := 0; i < len(pairs); i += 2 {
+		if err := w.st.key.Run(pairs[i : i+2]); err != nil {
+			return err
+		}
 	}
 	parents := e.Parents
 	if len(parents) == 0 {
@@ -68,8 +69,7 @@ func (w *writer) identify(e catalog.Entry, home string) error {
 	for i, p := range parents {
 		values := []driver.Value{string(e.Session), int64(i), sqlite.OptionalText(string(p)), string(e.Graph), e.Created, e.MergedAt, e.SplitAt,
 			int64(e.Born), e.Durability.String(), e.Cut, string(e.Kind)}
-		if err := w.c.Exec(`INSERT OR REPLACE INTO ancestor (session, ordinal, parent, graph, created, merged_at, split_at, born, durability, cut, kind)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, values...); err != nil {
+		if err := w.st.ancestor.Run(values); err != nil {
 			return err
 		}
 	}

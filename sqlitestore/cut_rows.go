@@ -40,6 +40,21 @@ func ownRowsOf(cut *journal.Cut, number int) ownRows {
 type parkedParent struct {
 	w     *writer
 	uuids map[int64]journal.Origin
+	small *smallLog // its history, if that is copied
+	gaps  *bool     // what lossy has found
+}
+
+// lossy reports whether the log may lack some of the values that creatures wrote to their states.
+func (p *parkedParent) lossy() (bool, error) {
+	if p.gaps == nil {
+		gaps, err := lossy(p.w.c, math.MaxInt64)
+		if err != nil {
+			return false, err
+		}
+		gaps = gaps || p.w.lossy
+		p.gaps = &gaps
+	}
+	return *p.gaps, nil
 }
 
 func newParkedParent(s *Store) *parkedParent {
@@ -81,8 +96,8 @@ func (p *parkedParent) seal(cut string) error {
 // noteLoss notes for the writer of a child whether the log of the parent, or of its
 // ancestors, may lack some of the values that creatures wrote to their states.
 func (p *parkedParent) noteLoss(to *writer) error {
-	gaps, err := lossy(p.w.c, math.MaxInt64)
-	to.lossy = to.lossy || gaps || p.w.lossy
+	gaps, err := p.lossy()
+	to.lossy = to.lossy || gaps
 	return err
 }
 

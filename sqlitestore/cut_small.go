@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"cmp"
 	"database/sql/driver"
+	"fmt"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -36,44 +37,54 @@ const (
 	ancestorColumns = "session, ordinal, parent, graph, created, merged_at, split_at, born, durability, cut, kind"
 )
 
-// smallLog reads the history in a parent's file. It returns nil if the history is not small
-// or may lack events. The parent's file must then be kept.
-func (p *parkedParent) smallLog() (*smallLog, error) {
+// readSmall reads the history in a parent's file. It reads nothing, and leaves small nil, if the
+// history is not small or may lack events. The parent's file must then be kept.
+func (p *parkedParent) readSmall() error {
 	most := smallestNeeded(p.w.hooks)
-	if p.w.c == nil || p.w.lossy {
-		return nil, nil
+	if p.w.c == nil || p.w.lossy || p.w.behind > uint64(most) {
+		return nil
 	}
-	small := false
-	err := p.w.c.Query(`SELECT (SELECT count(*) FROM (SELECT 1 FROM ancestor LIMIT ?1 + 1)),
-		count(*), coalesce(sum(bytes), 0) FROM (SELECT * FROM (
-			SELECT coalesce(length(payload), 0) + coalesce(length(headers), 0) AS bytes FROM event LIMIT ?1 + 1)
-			UNION ALL SELECT * FROM (SELECT length(rows) FROM change LIMIT ?1 + 1))`, []driver.Value{most}, func(v []driver.Value) error {
-		var ancestors, rows, bytes int64
-		err := sqlite.TakeRow(v, &ancestors, &rows, &bytes)
-		small = ancestors <= most && rows <= most && bytes <= smallBytes
+	if gaps, err := p.lossy(); err != nil || gaps {
 		return err
-	})
-	if err != nil || !small {
-		return nil, err
 	}
-	if gaps, err := lossy(p.w.c, 1<<63-1); err != nil || gaps {
-		return nil, err
+	h, left := &smallLog{uuids: p.uuids}, smallBytes
+	events, fits, err := p.few(most, &left, `SELECT id, ts, kind, graph, creature, turn, attempt, channel, seq, `+cutValue("headers")+`, `+cutValue("payload")+`, cause, sum,
+		coalesce(octet_length(payload), 0) + coalesce(octet_length(headers), 0) FROM event ORDER BY id LIMIT ?`)
+	if err != nil || !fits {
+		return err
 	}
-	h := &smallLog{uuids: p.uuids}
-	for _, read := range []struct {
-		into  *[][]driver.Value
-		query string
-	}{
-		{&h.events, "SELECT id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum FROM event ORDER BY id"},
-		{&h.changes, "SELECT " + changeColumns + " FROM change"},
-		{&h.ancestors, "SELECT " + ancestorColumns + " FROM ancestor"},
-		{&h.wrote, "SELECT session, uuid, highest FROM wrote"},
-	} {
-		if *read.into, err = p.rows(read.query); err != nil {
-			return nil, err
+	changes, fits, err := p.few(most-int64(len(events)), &left, "SELECT event, part, first, base, "+cutValue("rows")+", sum, octet_length(rows) FROM change LIMIT ?")
+	if err != nil || !fits {
+		return err
+	}
+	if h.ancestors, err = p.rows("SELECT "+ancestorColumns+" FROM ancestor LIMIT ?", most+1); err != nil || len(h.ancestors) > int(most) {
+		return err
+	}
+	if h.wrote, err = p.rows("SELECT session, uuid, highest FROM wrote"); err != nil {
+		return err
+	}
+	h.events, h.changes, p.small = events, changes, h
+	return nil
+}
+
+// cutValue is an expression for a column of which a value is only read if it is small.
+func cutValue(column string) string {
+	return fmt.Sprintf("iif(octet_length(%s) <= %d, %s, NULL)", column, smallBytes, column)
+}
+
+// few reads the rows of a query whose last column is a size and whose argument bounds the rows. It
+// reports whether there are at most that many rows, and their sizes fit into what is left.
+func (p *parkedParent) few(most int64, left *int64, query string) (rows [][]driver.Value, fits bool, err error) {
+	rows, err = p.rows(query, most+1)
+	for i, row := range rows {
+		size, ok := row[len(row)-1].(int64)
+		if !ok {
+			return nil, false, sqlite.Malformed("the size of a row is %v", row[len(row)-1])
 		}
+		*left -= size
+		rows[i] = row[:len(row)-1]
 	}
-	return h, nil
+	return rows, len(rows) <= int(most) && *left >= 0, err
 }
 
 // fewOrigins is the largest number of origins for which a cut counts the events of a
@@ -87,11 +98,32 @@ func (p *parkedParent) describe(meta string) (*catalog.Description, error) {
 		return nil, nil
 	}
 	of := catalog.Description{Meta: meta}
+	if p.small != nil {
+		of.Events = p.small.count()
+		return &of, nil
+	}
 	return &of, p.w.c.Query(`SELECT coalesce(sum(last - first + 1), 0) FROM (SELECT no,
 		(SELECT id FROM event WHERE id > no << 40 ORDER BY id LIMIT 1) AS first,
 		(SELECT id FROM event WHERE id < (no + 1) << 40 ORDER BY id DESC LIMIT 1) AS last FROM origin) WHERE first >> 40 = no`, nil, func(v []driver.Value) error {
 		return sqlite.TakeRow(v, &of.Events)
 	})
+}
+
+// count returns how many events the origins have from their first to their last event.
+func (h *smallLog) count() (n int64) {
+	last := int64(-1)
+	for _, row := range h.events { // by rising id
+		id, ok := row[0].(int64)
+		if !ok {
+			continue
+		}
+		if id>>storefile.SeqBits != last>>storefile.SeqBits {
+			last = id - 1 // the origin begins
+		}
+		n += id - last
+		last = id
+	}
+	return n
 }
 
 // last returns the number of the highest event of each origin.
@@ -154,17 +186,17 @@ func (h *smallLog) copyTo(to *writer, longest map[journal.Origin]*smallLog) erro
 		if owner, known := longest[origin]; known && owner != h {
 			continue
 		}
-		if err := to.c.Exec("INSERT OR IGNORE INTO change ("+changeColumns+") VALUES (?, ?, ?, ?, ?, ?)", row...); err != nil {
+		if err := to.st.inheritChange.Run(row); err != nil {
 			return err
 		}
 	}
 	for _, row := range h.ancestors {
-		if err := to.c.Exec("INSERT OR IGNORE INTO ancestor ("+ancestorColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row...); err != nil {
+		if err := to.st.inheritAncestor.Run(row); err != nil {
 			return err
 		}
 	}
 	for _, row := range h.wrote {
-		if err := to.c.Exec("INSERT OR IGNORE INTO wrote (session, uuid, highest) VALUES (?, ?, ?)", row...); err != nil {
+		if err := to.st.inheritWrote.Run(row); err != nil {
 			return err
 		}
 	}
@@ -198,29 +230,25 @@ func (h *smallLog) renumber(to *writer, row []driver.Value, columns ...int) (of 
 // settleNeeds determines for each child which parents' histories are copied to its file, and
 // which other sessions' files it needs. A child that needs no other file is complete.
 func settleNeeds(children []*child, parents map[journal.SessionID]*Store, parked map[journal.SessionID]*parkedParent) error {
-	small := map[journal.SessionID]*smallLog{}
 	for session, p := range parked {
-		h, err := p.smallLog()
+		err := p.readSmall()
+		if err == nil {
+			parents[session].cuts.ending, err = p.describe(parents[session].metaText())
+		}
 		if err != nil {
-			return err
-		}
-		if h != nil {
-			small[session] = h
-		}
-		if parents[session].cuts.ending, err = p.describe(parents[session].metaText()); err != nil {
 			return err
 		}
 	}
 	for _, c := range children {
 		for _, p := range c.plan.Parents {
 			switch {
-			case small[p] == nil:
+			case parked[p].small == nil:
 				c.Needs = append(c.Needs, p)
 			case !parents[p].complete.Load():
 				c.Needs = append(c.Needs, parents[p].cuts.needs...)
 			}
-			if small[p] != nil {
-				c.histories = append(c.histories, small[p])
+			if h := parked[p].small; h != nil {
+				c.histories = append(c.histories, h)
 			}
 		}
 		slices.Sort(c.Needs)

@@ -103,9 +103,13 @@ func (s *shelf) shareWith(f *family, needs []journal.SessionID) error {
 	if slices.Contains(needs, l.own.session) {
 		f.ancestors = append(f.ancestors, ownReader(l.own.vouched))
 	}
+	known := make(map[string]bool, len(f.ancestors)+len(l.ancestors)) // there may be thousands
+	for _, r := range f.ancestors {
+		known[r.path] = true
+	}
 	for _, r := range l.ancestors {
-		if !slices.ContainsFunc(f.ancestors, func(has *reader) bool { return has.path == r.path }) {
-			f.ancestors = append(f.ancestors, r.share())
+		if !known[r.path] {
+			f.ancestors, known[r.path] = append(f.ancestors, r.share()), true
 		}
 	}
 	f.missing = append(f.missing, l.missing...)

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"database/sql/driver"
 	"errors"
 
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -37,12 +38,16 @@ func (w *writer) play(session journal.SessionID) error {
 		Meta:      map[string]string{"key": ""},
 	}
 	p := &parkedParent{w: w}
-	_, smallErr := p.smallLog()
-	_, describeErr := p.describe("")
+	inherited := &smallLog{
+		uuids:     map[int64]journal.Origin{0: w.own},
+		changes:   [][]driver.Value{{int64(0), int64(0), int64(0), int64(0), "", int64(0)}},
+		ancestors: [][]driver.Value{{"", int64(0), nil, "", int64(0), int64(0), int64(0), int64(0), "", "", ""}},
+		wrote:     [][]driver.Value{{"", w.own[:], int64(0)}},
+	}
 	return errors.Join(
-		smallErr, describeErr,
+		p.readSmall(),
 		w.identify(e, ""),
-		copyHistories(w, []*smallLog{{}}),
+		copyHistories(w, []*smallLog{inherited}),
 		own.take(p, &e.SessionInfo, w),
 		relations{siblings: []string{string(session)}}.write(w.c),
 		storefile.NoteWrote(w.c, session, map[journal.Origin]uint64{w.own: 1}),

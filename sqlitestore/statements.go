@@ -19,7 +19,10 @@ type statements struct {
 	dropEdge, dropCursor, meta *sqlite.Statement
 	dropTimer, dropRequest     *sqlite.Statement
 	dropLetter, change         *sqlite.Statement
-	dropCreature, dropChannel  []*sqlite.Statement
+	key, ancestor              *sqlite.Statement
+	// Those that inherit leave rows alone that another parent has brought.
+	inheritChange, inheritAncestor, inheritWrote *sqlite.Statement
+	dropCreature, dropChannel                    []*sqlite.Statement
 }
 
 func newStatements(c *sqlite.Conn) statements {
@@ -56,6 +59,11 @@ func newStatements(c *sqlite.Conn) statements {
 	s.dropRequest = add("DELETE FROM request WHERE id = ?")
 	s.dropWire = add("DELETE FROM wire WHERE id = ?")
 	s.dropLetter = add("DELETE FROM letter WHERE id = ?")
+	s.key = add("REPLACE INTO store (key, value) VALUES (?, ?)")
+	const ancestor = " INTO ancestor (" + ancestorColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	s.ancestor, s.inheritAncestor = add("REPLACE"+ancestor), add("INSERT OR IGNORE"+ancestor)
+	s.inheritChange = add("INSERT OR IGNORE INTO change (" + changeColumns + ") VALUES (?, ?, ?, ?, ?, ?)")
+	s.inheritWrote = add("INSERT OR IGNORE INTO wrote (session, uuid, highest) VALUES (?, ?, ?)")
 	for _, query := range []string{
 		"DELETE FROM creature WHERE id = ?",
 		"DELETE FROM state_value WHERE creature = ?",

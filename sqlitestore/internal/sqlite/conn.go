@@ -161,6 +161,31 @@ func (c *Conn) QueryWithin(ctx context.Context, query string, args []driver.Valu
 	if err != nil {
 		return err
 	}
+	return each(ctx, rows, row)
+}
+
+// QueryOnce is [Conn.Query] for a statement that is executed once in the life of the connection. It
+// does not take the place of a statement that is kept for repeated use.
+func (c *Conn) QueryOnce(query string, row func([]driver.Value) error) (err error) {
+	ctx := context.Background()
+	st, err := c.raw.PrepareContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	asked, ok := st.(driver.StmtQueryContext)
+	if !ok {
+		return errors.New("the SQLite driver has prepared something else")
+	}
+	rows, err := asked.QueryContext(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return each(ctx, rows, row)
+}
+
+// each calls row with the columns of every row, and closes the rows.
+func each(ctx context.Context, rows driver.Rows, row func([]driver.Value) error) error {
 	defer rows.Close()
 	values := make([]driver.Value, len(rows.Columns()))
 	for {
