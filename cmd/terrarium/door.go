@@ -96,14 +96,20 @@ const (
 	startingPause = 100 * time.Millisecond
 )
 
-// holderOf finds the holder of a session directory. If nothing holds it, this process does,
-// and with paused no creature runs meanwhile. It waits a little for a holder that has no
-// socket yet.
-func holderOf(ctx context.Context, s streams, dir string, paused, despite bool) (*holder, error) {
+// holding is how a command holds a session directory that no other process holds.
+type holding struct {
+	paused   bool // no creature runs meanwhile
+	despite  bool // even if the directory is damaged
+	unjudged bool // creatures run even if the policies of their recipes are not in force
+}
+
+// holderOf finds the holder of a session directory. If nothing holds it, this process does. It
+// waits a little for a holder that has no socket yet.
+func holderOf(ctx context.Context, s streams, dir string, how holding) (*holder, error) {
 	if err := mustExist(dir); err != nil {
 		return nil, err
 	}
-	return waitForHolder(ctx, func() (*holder, error) { return findHolder(ctx, s, dir, paused, despite) }, func() {
+	return waitForHolder(ctx, func() (*holder, error) { return findHolder(ctx, s, dir, how) }, func() {
 		t := time.NewTimer(startingPause)
 		defer t.Stop()
 		select {
@@ -131,7 +137,7 @@ func waitForHolder(ctx context.Context, find func() (*holder, error), pause func
 	}
 }
 
-func findHolder(ctx context.Context, s streams, dir string, paused, despite bool) (*holder, error) {
+func findHolder(ctx context.Context, s streams, dir string, how holding) (*holder, error) {
 	conn, err := serve.DialSocket(ctx, dir)
 	switch {
 	case err == nil:
@@ -139,14 +145,15 @@ func findHolder(ctx context.Context, s streams, dir string, paused, despite bool
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, failWith(exitSession, err)
 	}
-	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, Paused: paused, Log: verbosity(s.err, false), PolicyProcess: policyProcess(), Compiler: compiler(), Translations: translations()})
+	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, Paused: how.paused, Log: verbosity(s.err, false), PolicyProcess: policyProcess(), Compiler: compiler(), Translations: translations()})
 	if err != nil {
 		return nil, sessionExit(err)
 	}
-	if err = refuseDamage(s, dir, t.Problems(), despite); err == nil {
-		if !paused {
-			tellUnjudged(s, t.Saved())
-		}
+	err = refuseDamage(s, dir, t.Problems(), how.despite)
+	if err == nil && !how.paused {
+		err = refuseUnjudged(s, dir, t.Saved(), how.unjudged)
+	}
+	if err == nil {
 		_, _, err = t.Restore(ctx)
 		err = sessionExit(err)
 	}

@@ -28,7 +28,7 @@ func TestCommandsWaitForAProcessThatStarts(t *testing.T) {
 		}
 	}()
 	s := streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
-	find := func() (*holder, error) { return findHolder(t.Context(), s, dir, true, false) }
+	find := func() (*holder, error) { return findHolder(t.Context(), s, dir, holding{paused: true, despite: false}) }
 	pauses := 0
 	_, err = waitForHolder(t.Context(), find, func() { pauses++ })
 	var e *abi.Error

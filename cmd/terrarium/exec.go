@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/connector"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -192,32 +193,49 @@ Without --session, exec uses a temporary session and removes it at the end.`,
 // without their policies, sources and sinks.
 func tellUnjudged(s streams, saved []journal.SavedGraph) {
 	for _, part := range []struct {
-		may  *regexp.Regexp
+		has  *regexp.Regexp
 		text string
 	}{
-		{mayHavePolicies, "the policies of %s are not in force"},
-		{mayHaveConnectors, "the sources and sinks of %s do not run"},
+		{hasPolicies, "the policies and stop_when blocks of %s are not in force"},
+		{hasConnectors, "the sources and sinks of %s do not run"},
 	} {
-		var names []string
-		for _, r := range engine.RememberedIn(saved) {
-			for _, text := range r.Source.Files {
-				if part.may.MatchString(text) {
-					names = append(names, printable(r.Name))
-					break
-				}
-			}
-		}
-		if len(names) > 0 {
+		if names := recipesWith(saved, part.has); len(names) > 0 {
 			fmt.Fprintf(s.err, "Warning: "+part.text+", because their recipes have not been applied. Apply them with --recipe or with the operation resume.\n", strings.Join(names, ", "))
 		}
 	}
 }
 
-// These patterns match recipes with policies, or with sources and sinks, and also others that
-// contain the words. They only decide whether a hint is shown.
+// refuseUnjudged refuses to run a session without its policies, unless that is requested.
+func refuseUnjudged(s streams, dir string, saved []journal.SavedGraph, requested bool) error {
+	names := recipesWith(saved, hasPolicies)
+	if requested || len(names) == 0 {
+		tellUnjudged(s, saved)
+		return nil
+	}
+	return failWith(exitSession, &abi.Error{
+		Code: abi.Conflict, Message: fmt.Sprintf("no process runs %s, and this command would run it without the policies and stop_when blocks of %s", dir, strings.Join(names, ", ")),
+		Remedy: "run it with terrarium serve or terrarium resume, and repeat the command meanwhile; --without-policies runs it without them",
+	})
+}
+
+// recipesWith are the names of the recipes with blocks that a pattern finds.
+func recipesWith(saved []journal.SavedGraph, block *regexp.Regexp) (names []string) {
+	for _, r := range engine.RememberedIn(saved) {
+		for _, text := range r.Source.Files {
+			if block.MatchString(text) {
+				names = append(names, printable(r.Name))
+				break
+			}
+		}
+	}
+	return names
+}
+
+// These patterns find blocks in recipes, in HCL and in JSON. They also match comments that contain
+// such a block.
 var (
-	mayHavePolicies   = regexp.MustCompile(`\bpolicy\b`)
-	mayHaveConnectors = regexp.MustCompile(`\b(source|sink)"? *[{"]`)
+	hasPolicies   = regexp.MustCompile(`(?m)(^|[{,])\s*"?(policy|stop_when)"?\s*:?\s*[{"\[]`)
+	hasConnectors = regexp.MustCompile(`(?m)(^|[{,])\s*"?(source|sink)"?\s*:?\s*[{"\[]`)
 )
 
 func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, recipe string) (err error) {

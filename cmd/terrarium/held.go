@@ -21,14 +21,15 @@ import (
 // heldCommand holds the flags of commands that act on a session directory, whether a
 // process runs it or not.
 type heldCommand struct {
-	format  string
-	despite bool
-	graph   string
-	headers []string
-	to      bool
-	wait    time.Duration
-	check   int
-	force   bool
+	format   string
+	despite  bool
+	unjudged bool
+	graph    string
+	headers  []string
+	to       bool
+	wait     time.Duration
+	check    int
+	force    bool
 }
 
 // inHolder runs f with the holder of a session directory.
@@ -38,7 +39,7 @@ func (c *heldCommand) inHolder(cmd *cobra.Command, s streams, dir string, paused
 	}
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
-	h, err := holderOf(ctx, s, dir, paused, c.despite)
+	h, err := holderOf(ctx, s, dir, holding{paused, c.despite, c.unjudged})
 	if err != nil {
 		return unlessInterrupted(ctx, err)
 	}
@@ -200,7 +201,8 @@ func requestCommand(s streams) *cobra.Command {
 		Short: "Send a request to a creature of a session directory, and print its reply",
 		Long: `request sends a request to a creature and prints its reply. Without TEXT, the request is
 read from standard input. If no process runs the directory, the session is restored as it
-was and runs until the reply.`,
+was, without its sources and sinks, and runs until the reply. Its policies are then not in
+force, and stop_when does not count, so a session with either is refused.`,
 		Example: `  terrarium request S census "report, please"`,
 		Args:    arguments(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -209,6 +211,7 @@ was and runs until the reply.`,
 	}
 	c.add(cmd)
 	c.addMessage(cmd)
+	cmd.Flags().BoolVar(&c.unjudged, "without-policies", false, "run the session although its policies and stop_when blocks are not in force")
 	cmd.Flags().DurationVar(&c.wait, "deadline", 30*time.Second, "how long to wait for the reply")
 	return cmd
 }

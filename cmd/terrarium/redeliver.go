@@ -67,7 +67,7 @@ func (r *redelivery) run(ctx context.Context, s streams, dir string) error {
 	if err := r.checkFlags(); err != nil {
 		return err
 	}
-	h, err := holderOf(ctx, s, dir, true, r.despite)
+	h, err := holderOf(ctx, s, dir, holding{paused: true, despite: r.despite})
 	if err != nil {
 		return err
 	}
