@@ -126,7 +126,8 @@ type Options struct {
 	// restored without their recipe, have no policies. Nil allows everything.
 	Policy deploy.Policy
 	// Capabilities are kinds of capabilities that recipes can grant to creatures, besides
-	// http; see package capability. A kind of the name http replaces that one.
+	// http and llm; see package capability. A kind named http or llm replaces that one, and gets
+	// the settings of its block. Two kinds of one name are an error.
 	Capabilities []capability.Kind
 	// Connectors are kinds of sources and sinks that recipes can declare, besides those
 	// of [ConnectorKinds]; see package connector. A kind of the same name and direction replaces
@@ -227,11 +228,6 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	return t, nil
 }
 
-// withOwn are the kinds of capabilities of a program that has added some.
-func withOwn(added []capability.Kind) []capability.Kind {
-	return append(recipes.OwnCapabilities(), added...)
-}
-
 func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	if err := o.check(); err != nil {
 		return err
@@ -263,6 +259,9 @@ func (o *Options) check() error {
 			Code: abi.InvalidArgument, Op: "open", Message: "SyncEvery is for sessions that are kept with the durability normal",
 			Remedy: "leave it out: the durability full syncs every group of writes, and without a session directory nothing survives the process",
 		}
+	}
+	if err := o.checkKinds(); err != nil {
+		return err
 	}
 	return checkSchemes(o.Modules)
 }

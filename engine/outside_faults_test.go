@@ -28,6 +28,10 @@ func (k faultyKind) Open(settings json.RawMessage) (capability.Grant, error) {
 		panic("while it opens")
 	case `"limits"`:
 		return faultyGrant{limits: true}, nil
+	case `"rate"`:
+		return faultyGrant{echoGrant: &echoGrant{}, rate: math.NaN()}, nil
+	case `"slow"`:
+		return faultyGrant{echoGrant: &echoGrant{}, rate: 1e-12}, nil
 	}
 	return faultyGrant{echoGrant: &echoGrant{echoKind: k.echoKind}}, nil
 }
@@ -35,13 +39,14 @@ func (k faultyKind) Open(settings json.RawMessage) (capability.Grant, error) {
 type faultyGrant struct {
 	*echoGrant
 	limits bool
+	rate   float64
 }
 
 func (g faultyGrant) Limits() capability.Limits {
 	if g.limits {
 		panic("about limits")
 	}
-	return capability.Limits{Retries: 0}
+	return capability.Limits{Rate: g.rate}
 }
 
 func (faultyGrant) View(r capability.Request) map[string]any {
@@ -136,6 +141,8 @@ func TestFaultyKinds(t *testing.T) {
 		`"nothing"`: "the capability echo.main returned neither a result nor an error",
 		`"panic"`:   "the capability echo.main panicked: while it opens",
 		`"limits"`:  "the capability echo.main panicked: about limits",
+		`"rate"`:    "the capability echo.main has the rate NaN",
+		`"slow"`:    "the capability echo.main has the rate 1e-12",
 	} {
 		one := spec("one", "caller")
 		reaching(settings)(&one)

@@ -37,6 +37,12 @@ var ownDocs = map[string]string{
 	"llm":  "a language model that creatures may [use](llm.md)",
 }
 
+// HasSettingType reports whether a setting of a kind can have a type.
+func HasSettingType(t capability.SettingType) bool {
+	_, known := settingTypes[t]
+	return known
+}
+
 // isOwn reports whether a kind has a block of its own.
 func isOwn(kind string) bool {
 	return slices.ContainsFunc(ownKinds, func(k capability.Kind) bool { return k.Name() == kind })

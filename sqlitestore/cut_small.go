@@ -67,7 +67,7 @@ func (p *parkedParent) readSmall() error {
 	return nil
 }
 
-// cutValue is an expression for a column of which a value is only read if it is small.
+// cutValue is an expression for a column. It is NULL if the value is large, so that it is not read.
 func cutValue(column string) string {
 	return fmt.Sprintf("iif(octet_length(%s) <= %d, %s, NULL)", column, smallBytes, column)
 }

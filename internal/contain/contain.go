@@ -13,7 +13,7 @@ import (
 const longest = 1 << 10
 
 // Call calls f, and returns its error. If f panics, the error has the code internal, and names what
-// has panicked.
+// has panicked. So has an error that claims the code ok.
 func Call(what string, f func() error) (err error) {
 	returned := false
 	defer func() {
@@ -29,6 +29,9 @@ func Call(what string, f func() error) (err error) {
 	}()
 	err = f()
 	returned = true
+	if err != nil && abi.CodeOf(err) == abi.OK { // a caller that looks at the code would see success
+		err = &abi.Error{Code: abi.Internal, Message: what + " failed: " + err.Error(), Remedy: "report it to the author of the kind"}
+	}
 	return err
 }
 

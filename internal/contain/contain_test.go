@@ -16,6 +16,9 @@ func TestCall(t *testing.T) {
 			t.Errorf("without a panic: %v, want %v", err, want)
 		}
 	}
+	if err := contain.Call("the kind x", func() error { return &abi.Error{Message: "all is well"} }); abi.CodeOf(err) != abi.Internal || err.Error() != "the kind x failed: all is well; report it to the author of the kind" {
+		t.Errorf("an error with the code ok: %v", err)
+	}
 	for _, p := range []any{"oops", errors.New("oops"), strings.Repeat("oops", 1<<20)} {
 		err := contain.Call("the kind x", func() error { panic(p) })
 		var e *abi.Error

@@ -26,6 +26,7 @@ var ownContexts = map[string]string{
 	// sqlitestore
 	"Conn.Exec":             "a statement of a writer is not left half way",
 	"Conn.Query":            "the same",
+	"Conn.QueryOnce":        "the same",
 	"Conn.Integer":          "the same",
 	"Statement.execute":     "the same",
 	"throughDriver.Execute": "the same",

@@ -73,7 +73,7 @@ func root(t *testing.T) string {
 // of killed processes, internal/selflimit limits its own process, and
 // internal/unhurried gives policies of tests more time.
 var layers = map[string][]string{
-	"":                          {"abi", "capability", "connector", "connector/cronsource", "connector/files", "connector/mqtt", "connector/webhook", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "internal/scratch", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/plainly"},
+	"":                          {"abi", "capability", "connector", "connector/cronsource", "connector/files", "connector/mqtt", "connector/webhook", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "internal/scratch", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/plainly", "internal/contain"},
 	"operations":                {"", "abi", "connector", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "replay", "sqlitestore", "internal/plainly"},
 	"serve":                     {"", "abi", "connector/webhook", "docs/reference", "engine", "engine/inspect", "engine/journal", "internal/histogram", "internal/selflimit", "operations"},
 	"docs/reference":            {},

@@ -3,11 +3,14 @@ package outbound
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"math"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/spending"
 	"github.com/seed47132306/terrarium/internal/contain"
 )
 
@@ -24,6 +27,9 @@ type grant struct {
 	limited []capability.Budget
 }
 
+// lowestRate is about one attempt in twelve days. A pause that is much longer is no pause of a clock.
+const lowestRate = 1e-6
+
 func openGrant(kind capability.Kind, c *deploy.Capability) (grant, error) {
 	g := grant{name: "the capability " + c.ID()}
 	err := contain.Call(g.name, func() (err error) {
@@ -34,6 +40,9 @@ func openGrant(kind capability.Kind, c *deploy.Capability) (grant, error) {
 			return contain.Nothing(g.name)
 		}
 		g.limits, g.allows = g.of.Limits(), g.of.Allows()
+		if r := g.limits.Rate; r != 0 && !(r >= lowestRate && r <= math.MaxFloat32) {
+			return &abi.Error{Code: abi.Internal, Message: fmt.Sprintf("%s has the rate %v", g.name, r), Remedy: fmt.Sprintf("report it to the author of the kind: a rate is 0, or at least %v", lowestRate)}
+		}
 		if m, ok := g.of.(capability.Meter); ok {
 			g.meter, g.limited = m, m.Budgets()
 		}
@@ -77,7 +86,7 @@ func (g *grant) amend(r capability.Request, members json.RawMessage) (out capabi
 
 func (g *grant) forecast(r capability.Request) (most map[string]int64, err error) {
 	err = contain.Call(g.name, func() error {
-		most = g.meter.Forecast(r)
+		most = spending.Amounts(g.meter.Forecast(r))
 		return nil
 	})
 	return most, err

@@ -35,6 +35,19 @@ type Counters struct {
 	Returned int64 `json:"returned,omitempty"`
 }
 
+// Most is the largest amount that is counted: larger amounts count as this one. It is far above
+// any budget, and sums of two do not overflow.
+const Most = 1 << 61
+
+// Amounts returns amounts as they are counted, between 0 and [Most].
+func Amounts(of map[string]int64) map[string]int64 {
+	out := make(map[string]int64, len(of))
+	for unit, n := range of {
+		out[unit] = min(max(n, 0), Most)
+	}
+	return out
+}
+
 // Ledger is what the creatures of a graph have used, by unit. The zero value is ready for
 // use.
 type Ledger struct {
@@ -86,7 +99,7 @@ func parsed(value string) (units map[string]Counters, ok bool) {
 		return nil, false
 	}
 	for _, c := range units {
-		if c.Returned < 0 || c.Returned > c.Charged {
+		if c.Returned < 0 || c.Returned > c.Charged || c.Charged > Most {
 			return nil, false
 		}
 	}
@@ -135,7 +148,7 @@ func (l *Ledger) put(k Key, units map[string]Counters) {
 		total[unit] -= c.Charged - c.Returned
 	}
 	for unit, c := range units {
-		total[unit] += c.Charged - c.Returned
+		total[unit] = min(total[unit]+c.Charged-c.Returned, 2*Most)
 	}
 	l.used[k] = units
 }
@@ -179,7 +192,7 @@ func (l *Ledger) admit(k Key, budgets []capability.Budget, need map[string]int64
 			of           string
 			budget, used int64
 		}{{"creature", b.Creature, own[b.Unit]}, {"graph", b.Graph, l.total[k.Capability][b.Unit]}} {
-			if n := need[b.Unit]; part.budget > 0 && part.used+n > part.budget {
+			if n := need[b.Unit]; part.budget > 0 && n > part.budget-part.used {
 				left := max(0, part.budget-part.used)
 				return &abi.Error{
 					Code: abi.LimitExceeded, Op: "capability",
@@ -224,9 +237,9 @@ func (l *Ledger) Change(rec *journal.Record, k Key, request journal.EventID, bud
 	for unit, n := range change {
 		c := units[unit]
 		if n > 0 {
-			c.Charged += n
+			c.Charged = min(c.Charged+min(n, Most), Most)
 		} else {
-			c.Returned -= n
+			c.Returned = min(c.Returned-max(n, -Most), c.Charged)
 		}
 		units[unit] = c
 	}
@@ -243,9 +256,10 @@ func (l *Ledger) Change(rec *journal.Record, k Key, request journal.EventID, bud
 // Difference is what replaces a reservation: what was used in fact, less what was reserved.
 // It contains only units that differ.
 func Difference(reserved, used map[string]int64) map[string]int64 {
+	reserved, used = Amounts(reserved), Amounts(used)
 	out := map[string]int64{}
 	for _, unit := range slices.Concat(slices.Collect(maps.Keys(reserved)), slices.Collect(maps.Keys(used))) {
-		if n := max(0, used[unit]) - reserved[unit]; n != 0 {
+		if n := used[unit] - reserved[unit]; n != 0 {
 			out[unit] = n
 		}
 	}

@@ -1,7 +1,9 @@
 package spending
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -157,5 +159,38 @@ func TestBudgets(t *testing.T) {
 	}
 	if got := Difference(map[string]int64{"a": 5, "b": 3}, map[string]int64{"a": 7, "c": 1, "b": -9}); !maps.Equal(got, map[string]int64{"a": 2, "b": -3, "c": 1}) {
 		t.Errorf("the difference of the ledgers is %v", got)
+	}
+}
+
+// TestHugeAmounts proves that amounts of a capability that make no sense use up a budget, and never
+// free it.
+func TestHugeAmounts(t *testing.T) {
+	for _, n := range []int64{math.MaxInt64, math.MaxInt64 / 2, Most, math.MinInt64} {
+		for _, limit := range []int64{100, math.MaxInt64} {
+			var l Ledger
+			budgets := []capability.Budget{{Unit: "tokens", Graph: limit}}
+			for i := range 8 {
+				k := Key{llm, journal.CreatureID(fmt.Sprint("c", i))}
+				reserved := map[string]int64{"tokens": 1}
+				before := l.Graph(llm)["tokens"]
+				var rec journal.Record
+				if _, err := l.Change(&rec, k, journal.EventID{}, budgets, Amounts(reserved)); err != nil {
+					continue
+				}
+				if _, err := l.Change(&rec, k, journal.EventID{}, nil, Difference(reserved, map[string]int64{"tokens": n})); err != nil {
+					t.Fatal(err)
+				}
+				if after := l.Graph(llm)["tokens"]; after < before || n > 0 && after < limit/2 && after < Most {
+					t.Errorf("after %d were used under a budget of %d, the graph has used %d instead of %d", n, limit, after, before)
+				}
+				var read Ledger
+				if read.Read(rec.Meta); len(read.unread) > 0 || read.Used(k)["tokens"] != l.Used(k)["tokens"] {
+					t.Errorf("after %d were used, the store gives back %v and cannot read %v", n, read.Used(k), read.unread)
+				}
+			}
+			if _, err := l.Change(nil, Key{llm, "c9"}, journal.EventID{}, budgets, map[string]int64{"tokens": 1}); n > 0 && limit == 100 && abi.CodeOf(err) != abi.LimitExceeded {
+				t.Errorf("after %d were used under a budget of 100, one more gives %v", n, err)
+			}
+		}
 	}
 }
