@@ -73,13 +73,14 @@ func (Kind) Open(data json.RawMessage) (connector.Connector, error) {
 			Remedy: `write minute, hour, day of month, month and day of week, such as "*/15 * * * *"`,
 		}
 	}
-	if schedule.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, zone)).IsZero() {
+	times := &calendar{schedule, zone}
+	if _, found := times.after(time.Date(2000, 1, 1, 0, 0, 0, 0, zone)); !found {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the schedule %q never has a tick", s.Schedule), Remedy: "use a day that the month has"}
 	}
-	return &source{settings: s, schedule: schedule, zone: zone}, nil
+	return &source{settings: s, times: times}, nil
 }
 
-func parse(text string) (schedule cron.Schedule, err error) {
+func parse(text string) (schedule *cron.SpecSchedule, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the library has had bugs that panic
 			err = fmt.Errorf("it cannot be read: %v", p)
@@ -91,8 +92,13 @@ func parse(text string) (schedule cron.Schedule, err error) {
 	case strings.HasPrefix(text, "@every"):
 		return nil, fmt.Errorf("an interval depends on the time of the start; write it as */N")
 	}
-	if schedule, err = parser.Parse(text); err != nil {
+	parsed, err := parser.Parse(text)
+	if err != nil {
 		return nil, fault(text, err)
+	}
+	schedule, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return nil, fmt.Errorf("it has no times of the calendar")
 	}
 	return schedule, nil
 }
@@ -123,8 +129,7 @@ func fault(text string, err error) error {
 
 type source struct {
 	settings
-	schedule cron.Schedule
-	zone     *time.Location
+	times *calendar
 
 	begun time.Time // when it was first run; Run is called by one goroutine at a time
 }
@@ -155,19 +160,25 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	}
 	if ahead := last.Sub(started); ahead > maxAhead {
 		p.Refused(&abi.Error{
-			Code: abi.Conflict, Message: fmt.Sprintf("the last tick or the start of the schedule is at %s, in the future: no tick comes before it", last.In(s.zone).Format(time.RFC3339)),
+			Code: abi.Conflict, Message: fmt.Sprintf("the last tick or the start of the schedule is at %s, in the future: no tick comes before it", s.scheduled(last)),
 			Remedy: "correct the clock; or give the source another name, so that it starts over",
 		})
 	}
 	p.Working()
 	for {
-		next := s.after(last)
+		next, found := s.times.after(last)
 		if err := p.Until(ctx, next); err != nil {
 			return nil //nolint:nilerr // ctx has ended
 		}
-		// More ticks than one are due after a pause, such as one of the machine.
-		if last, err = s.due(ctx, p, next, started); err != nil {
-			return unlessOver(ctx, err)
+		switch now := p.Now(); {
+		case now.Before(next): // the clock was set back while the source waited
+		case !found: // nor is one known
+			last = next
+		default:
+			// More ticks than one are due after a pause, such as one of the machine.
+			if last, err = s.due(ctx, p, next, now, started); err != nil {
+				return unlessOver(ctx, err)
+			}
 		}
 	}
 }
@@ -176,6 +187,13 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 // may have been set back a little.
 const maxAhead = 5 * time.Minute
 
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 func unlessOver(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -183,15 +201,12 @@ func unlessOver(ctx context.Context, err error) error {
 	return err
 }
 
-// after returns the first tick after a time.
-func (s *source) after(at time.Time) time.Time { return s.schedule.Next(at.In(s.zone)) }
-
 // lastTick is the time after which ticks are due. A schedule that the session does not know yet
 // begins with the first attempt. The producer has the schedule in its name, so that one that was
 // changed sends no ticks from before the change.
 func (s *source) lastTick(p connector.Port, known map[string]uint64) time.Time {
 	if known[s.producer(p)] == 0 {
-		return s.begun
+		return latest(s.begun, time.Unix(0, 0)) // offsets begin in 1970
 	}
 	var last uint64
 	for name, offset := range known {
@@ -210,30 +225,25 @@ func (s *source) producer(p connector.Port) string {
 // inTime is how late a running source may send a tick that does not count as missed.
 const inTime = 10 * time.Second
 
+// maxCounted bounds how many ticks that are left out are counted. A clock that starts in 1970 and
+// is then set has left out a tick for each second of decades.
+const maxCounted = 10_000
+
 // due sends the ticks from first, which is due, until now. If there are several, all but
 // the last were missed, and the setting says which of them are sent. It returns the last
 // tick, sent or not.
-func (s *source) due(ctx context.Context, p connector.Port, first, started time.Time) (last time.Time, err error) {
-	most := 1
-	if s.Missed == "all" {
-		most = MaxMissed
-	}
-	var list []time.Time
-	left, now := 0, p.Now()
-	for at := first; !at.After(now) && !at.IsZero() && ctx.Err() == nil; at = s.after(at) {
-		if last = at; len(list) == most {
-			list, left = list[1:], left+1
-		}
-		list = append(list, at)
-	}
-	if last.IsZero() { // the clock was set back while the source waited
-		return first.Add(-time.Second), ctx.Err()
-	}
+func (s *source) due(ctx context.Context, p connector.Port, first, now, started time.Time) (last time.Time, err error) {
+	list, left := s.ticks(first, now)
+	last = list[len(list)-1]
 	if s.Missed == "none" && (last.Before(started) || now.Sub(last) > inTime) {
 		return last, nil
 	}
-	if left > 0 && s.Missed == "all" {
-		p.Refused(&abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d missed ticks are left out", left), Remedy: fmt.Sprintf("at most %d are sent; use a schedule with fewer ticks", MaxMissed)})
+	if left > 0 {
+		number := fmt.Sprint(left)
+		if left > maxCounted {
+			number = fmt.Sprintf("more than %d", maxCounted)
+		}
+		p.Refused(&abi.Error{Code: abi.LimitExceeded, Message: number + " missed ticks are left out", Remedy: fmt.Sprintf("at most %d are sent; use a schedule with fewer ticks", MaxMissed)})
 	}
 	for _, at := range list {
 		if err := s.tick(ctx, p, at); err != nil {
@@ -243,9 +253,32 @@ func (s *source) due(ctx context.Context, p connector.Port, first, started time.
 	return last, nil
 }
 
+// ticks are the last ticks from first, which is one, until now: as many as may be sent. left counts
+// the others, as far as that is reported. The search goes back from now, because there may be any
+// number of ticks before.
+func (s *source) ticks(first, now time.Time) (list []time.Time, left int) {
+	at, found := s.times.before(now, first)
+	list = []time.Time{latest(first, at)}
+	for s.Missed == "all" && found && left <= maxCounted {
+		if at, found = s.times.before(at.Add(-time.Second), first); !found {
+			break
+		}
+		if len(list) == MaxMissed {
+			left++
+			continue
+		}
+		list = append(list, at)
+	}
+	slices.Reverse(list)
+	return list, left
+}
+
+// scheduled is a time as messages have it.
+func (s *source) scheduled(at time.Time) string { return at.In(s.times.zone).Format(time.RFC3339) }
+
 // tick sends the message of a tick.
 func (s *source) tick(ctx context.Context, p connector.Port, at time.Time) error {
-	scheduled := at.In(s.zone).Format(time.RFC3339)
+	scheduled := s.scheduled(at)
 	m := connector.Message{Headers: map[string]string{"scheduled": scheduled}, Producer: s.producer(p), Offset: uint64(at.Unix())}
 	if s.Payload != nil {
 		m.Payload = []byte(*s.Payload)
