@@ -10,7 +10,8 @@ import (
 // Clock tells connectors the time. Its methods may be called from any goroutine.
 type Clock interface {
 	Now() time.Time
-	// Until waits for a time. It returns the cause of ctx if that ends first.
+	// Until waits for a time. It returns the cause of ctx if that ends first. If it notices that
+	// the clock was set back meanwhile, it returns early, without an error.
 	Until(ctx context.Context, at time.Time) error
 }
 
@@ -35,8 +36,8 @@ func (s Steps) Now() time.Time { return s.Clock.Now() }
 
 // Until implements [Clock].
 func (s Steps) Until(ctx context.Context, at time.Time) error {
-	for {
-		wait := at.Sub(s.Clock.Now())
+	for now := s.Clock.Now(); ; {
+		wait := at.Sub(now)
 		if wait <= 0 {
 			return nil
 		}
@@ -46,6 +47,11 @@ func (s Steps) Until(ctx context.Context, at time.Time) error {
 		case <-ctx.Done():
 			stop()
 			return context.Cause(ctx)
+		}
+		former := now
+		// Without Round, times of the machine are compared by a clock that cannot be set.
+		if now = s.Clock.Now(); now.Round(0).Before(former.Round(0)) {
+			return nil
 		}
 	}
 }
@@ -62,9 +68,9 @@ type Manual struct {
 }
 
 type waiting struct {
-	at    time.Time
-	fired chan struct{}
-	timed int // 1 for a Timed connector
+	since, at time.Time
+	fired     chan struct{}
+	timed     int // 1 for a Timed connector
 }
 
 // NewManual returns a clock that shows the time of now.
@@ -97,9 +103,10 @@ func (m *Manual) Until(ctx context.Context, at time.Time) error { return m.wait(
 func (m *Manual) TimedUntil(ctx context.Context, at time.Time) error { return m.wait(ctx, at, 1) }
 
 func (m *Manual) wait(ctx context.Context, at time.Time, timed int) error {
-	w := &waiting{at, make(chan struct{}), timed}
+	w := &waiting{at: at, fired: make(chan struct{}), timed: timed}
 	m.mu.Lock()
-	if !at.After(m.now()) {
+	w.since = m.now()
+	if !at.After(w.since) {
 		m.mu.Unlock()
 		return nil
 	}
@@ -139,7 +146,8 @@ func (m *Manual) Next(bound time.Duration) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Fire lets the connectors whose time has come continue. Then it waits as Next does.
+// Fire lets the connectors whose time has come continue, and those that began to wait at a later
+// time, before the clock was set back. Then it waits as Next does.
 func (m *Manual) Fire(bound time.Duration) {
 	if m == nil {
 		return
@@ -147,7 +155,8 @@ func (m *Manual) Fire(bound time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting = slices.DeleteFunc(m.waiting, func(w *waiting) bool {
-		due := !w.at.After(m.now())
+		now := m.now()
+		due := !w.at.After(now) || now.Before(w.since)
 		if due {
 			m.busy += w.timed
 			close(w.fired)

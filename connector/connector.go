@@ -95,7 +95,8 @@ type Port interface {
 	// acknowledgement was not yet in the log are delivered again.
 	Ack(seq uint64)
 	// Now returns the time of the engine. Until waits for a time; it returns the cause of
-	// ctx if that ends first.
+	// ctx if that ends first. If it notices that the clock was set back meanwhile, it returns
+	// early, without an error.
 	Now() time.Time
 	Until(ctx context.Context, at time.Time) error
 	// Working reports that the connector has reached what it connects to. If it then works at

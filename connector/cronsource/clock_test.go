@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed47132306/terrarium/connector"
 )
 
 // jump sets the clock while the source waits, and waits until the source waits again.
@@ -53,6 +55,70 @@ func TestClockBefore1970(t *testing.T) {
 	b.advance("1970-01-01T00:20:00Z")
 	stop()
 	b.check("1970-01-01T00:20:00Z")
+}
+
+// TestClockAheadForAMoment sets the clock a year ahead and back, while the source waits for the
+// next tick.
+func TestClockAheadForAMoment(t *testing.T) {
+	for missed, want := range map[string]struct{ sent, refused int }{"last": {2, 1}, "all": {1001, 2}, "none": {3, 0}} {
+		b := newBench(t, "2026-03-02T10:00:00Z")
+		stop := b.start(`{"schedule": "*/20 * * * *", "missed": "` + missed + `"}`)
+		b.advance("2026-03-02T10:20:00Z")
+		b.jump("2027-03-02T10:30:00Z")
+		b.jump("2026-03-02T10:30:00Z")
+		b.advance("2026-03-02T11:00:00Z")
+		v := b.port.Seen()
+		if len(v.Sent) != want.sent || len(v.Refused) != want.refused {
+			t.Errorf("missed = %s: %d ticks and the problems %v", missed, len(v.Sent), v.Refused)
+		}
+		if n := len(v.Refused); n > 0 && !strings.Contains(v.Refused[n-1].Error(), "2027-03-02T10:20:00Z, in the future") {
+			t.Errorf("missed = %s: the last problem is %v", missed, v.Refused[n-1])
+		}
+		stop()
+	}
+}
+
+// TestClockAheadForATick corrects the clock while a tick of the future is being sent.
+func TestClockAheadForATick(t *testing.T) {
+	b := newBench(t, "2026-03-02T10:00:00Z")
+	b.port.Refuse = func(m connector.Message) error {
+		if !m.Mark {
+			b.set("2026-03-02T10:00:10Z")
+		}
+		return nil
+	}
+	stop := b.start(`{"schedule": "*/20 * * * *"}`)
+	b.jump("2027-03-02T10:30:00Z")
+	stop()
+	if v := b.port.Seen(); len(v.Sent) != 1 || len(v.Refused) != 1 || !strings.Contains(v.Refused[0].Error(), "in the future") {
+		t.Errorf("%d ticks and the problems %v", len(v.Sent), v.Refused)
+	}
+}
+
+// TestClockSetBackALittle neither reports nor repeats anything.
+func TestClockSetBackALittle(t *testing.T) {
+	b := newBench(t, "2026-03-02T10:00:00Z")
+	stop := b.start(`{"schedule": "* * * * *"}`)
+	b.advance("2026-03-02T10:02:00Z")
+	b.jump("2026-03-02T10:00:30Z")
+	b.advance("2026-03-02T10:03:00Z")
+	stop()
+	b.check("2026-03-02T10:01:00Z", "2026-03-02T10:02:00Z", "2026-03-02T10:03:00Z")
+	if v := b.port.Seen(); len(v.Refused) > 0 || v.Repeated > 0 {
+		t.Errorf("problems: %v, repeated: %d", v.Refused, v.Repeated)
+	}
+}
+
+// TestStartAhead begins while the clock is ahead.
+func TestStartAhead(t *testing.T) {
+	b := newBench(t, "2027-03-02T10:00:00Z")
+	stop := b.start(`{"schedule": "@hourly"}`)
+	b.jump("2026-03-02T10:00:00Z")
+	stop()
+	v := b.port.Seen()
+	if len(v.Sent) > 0 || len(v.Refused) != 1 || !strings.Contains(v.Refused[0].Error(), "the start of the schedule is at 2027-03-02T10:00:00Z") {
+		t.Errorf("%d ticks, and the problems %v", len(v.Sent), v.Refused)
+	}
 }
 
 // TestLeapDays waits for a day that comes in eight years, and for a day that a zone left out.

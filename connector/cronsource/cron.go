@@ -132,6 +132,7 @@ type source struct {
 	times *calendar
 
 	begun time.Time // when it was first run; Run is called by one goroutine at a time
+	kept  time.Time // up to when the session has the ticks; the same
 }
 
 func (s *source) Reaches() string { return fmt.Sprintf("ticks at %s, %s", s.Schedule, s.TimeZone) }
@@ -151,27 +152,29 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	if s.begun.IsZero() { // the first attempt
 		s.begun = started
 	}
-	last := s.lastTick(p, known)
+	s.kept = s.lastTick(p, known)
 	if known[s.producer(p)] == 0 && s.begun.Unix() > 0 {
 		// Ticks count as missed from here on, also in another process.
 		if _, err := p.Send(ctx, connector.Message{Producer: s.producer(p), Offset: uint64(s.begun.Unix()), Mark: true}); err != nil {
 			return unlessOver(ctx, err)
 		}
 	}
-	if ahead := last.Sub(started); ahead > maxAhead {
-		p.Refused(&abi.Error{
-			Code: abi.Conflict, Message: fmt.Sprintf("the last tick or the start of the schedule is at %s, in the future: no tick comes before it", s.scheduled(last)),
-			Remedy: "correct the clock; or give the source another name, so that it starts over",
-		})
-	}
 	p.Working()
-	for {
+	var reported time.Time
+	for last := s.kept; ; {
+		// The clock may have been set back, while the source waited or sent ticks.
+		now := p.Now()
+		last = latest(s.kept, earliest(last, now)) // a tick that was not sent may still come
+		if ahead := s.kept.Sub(now); ahead > maxAhead && !s.kept.Equal(reported) {
+			s.reportAhead(p)
+			reported = s.kept
+		}
 		next, found := s.times.after(last)
 		if err := p.Until(ctx, next); err != nil {
 			return nil //nolint:nilerr // ctx has ended
 		}
-		switch now := p.Now(); {
-		case now.Before(next): // the clock was set back while the source waited
+		switch now = p.Now(); {
+		case now.Before(next): // Until has noticed a change
 		case !found: // nor is one known
 			last = next
 		default:
@@ -186,6 +189,21 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 // maxAhead is how far the last tick may be ahead of the clock without a report: the clock
 // may have been set back a little.
 const maxAhead = 5 * time.Minute
+
+// reportAhead reports that no tick will come for long, because the clock was wrong or is.
+func (s *source) reportAhead(p connector.Port) {
+	p.Refused(&abi.Error{
+		Code: abi.Conflict, Message: fmt.Sprintf("the last tick or the start of the schedule is at %s, in the future: no tick comes before it", s.scheduled(s.kept)),
+		Remedy: "correct the clock; or give the source another name, so that it starts over",
+	})
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
 
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
@@ -289,6 +307,9 @@ func (s *source) tick(ctx context.Context, p connector.Port, at time.Time) error
 	if err != nil && ctx.Err() == nil && connector.Final(err) {
 		p.Refused(err)
 		return nil
+	}
+	if err == nil {
+		s.kept = at
 	}
 	return err
 }
