@@ -53,7 +53,8 @@ type Connector interface {
 	// is called by one goroutine at a time. If it returns an error before ctx ends, the
 	// error is reported, and Run is called again after a pause that grows with each
 	// failure. With nil, the connector has ended. A connector that does not return within
-	// five seconds of the end of ctx is abandoned: its port returns errors from then on.
+	// five seconds of the end of ctx is abandoned: its port returns errors from then on. So does
+	// the port after Run has returned: the next call gets a port of its own.
 	Run(ctx context.Context, p Port) error
 	// Reaches describes in one line, for people, what it reads or writes.
 	Reaches() string
@@ -91,8 +92,9 @@ type Port interface {
 	// Next returns the next message of the channel of a sink. It waits until there is one,
 	// and until that is as durable as its graph promises.
 	Next(ctx context.Context) (Delivery, error)
-	// Ack moves the sink's cursor past a message. After a kill, messages whose
-	// acknowledgement was not yet in the log are delivered again.
+	// Ack moves the sink's cursor past a message, but not past the last one that Next has
+	// returned. After a kill, messages whose acknowledgement was not yet in the log are
+	// delivered again.
 	Ack(seq uint64)
 	// Now returns the time of the engine. Until waits for a time; it returns the cause of
 	// ctx if that ends first. If it notices that the clock was set back meanwhile, it returns

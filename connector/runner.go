@@ -376,7 +376,9 @@ func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
 	x.channel = ch
 	left := x.left
 	x.mu.Unlock()
+	p := &port{x: x, ch: ch, log: log}
 	defer func() {
+		p.over.Store(true)
 		if p := recover(); p != nil {
 			err = &abi.Error{Code: abi.Internal, Message: fmt.Sprintf("the connector panicked: %v", p), Remedy: "report it to the author of the kind"}
 		}
@@ -388,7 +390,7 @@ func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
 	if left {
 		return errAbandoned // while the channel was opened
 	}
-	return x.Connector.Run(ctx, &port{x: x, ch: ch, log: log})
+	return x.Connector.Run(ctx, p)
 }
 
 // failed notes a failure and returns the pause before the next attempt.
@@ -409,19 +411,38 @@ func (x *running) failed(err error) time.Duration {
 	return x.pause
 }
 
-// port implements [Port].
+// port implements [Port] for one attempt.
 type port struct {
 	x     *running
 	ch    Channel
 	log   *slog.Logger
-	given []uint64 // the messages of a sink that are not acknowledged, in order
+	over  atomic.Bool // Run has returned, so that its goroutines can no longer use the port
+	given []uint64    // the messages of a sink that are not acknowledged, in order
+	last  uint64      // the last message that Next has returned
+}
+
+// errOver is the error of a port whose attempt is over.
+var errOver = &abi.Error{
+	Code: abi.Stopped, Message: "the connector has returned from Run, and can no longer use this port",
+	Remedy: "end everything that uses the port before Run returns; each call of Run gets a port of its own",
+}
+
+// usable returns an error if the port can no longer be used.
+func (p *port) usable() error {
+	switch {
+	case p.x.abandoned():
+		return errAbandoned
+	case p.over.Load():
+		return errOver
+	}
+	return nil
 }
 
 func (p *port) Name() string { return p.x.id() }
 
 func (p *port) Send(ctx context.Context, m Message) (Receipt, error) {
-	if p.x.abandoned() {
-		return nil, errAbandoned
+	if err := p.usable(); err != nil {
+		return nil, err
 	}
 	r, err := p.ch.Send(ctx, m)
 	switch {
@@ -436,22 +457,30 @@ func (p *port) Send(ctx context.Context, m Message) (Receipt, error) {
 	return r, nil
 }
 
-func (p *port) Producers() (map[string]uint64, error) { return p.ch.Producers() }
+func (p *port) Producers() (map[string]uint64, error) {
+	if err := p.usable(); err != nil {
+		return nil, err
+	}
+	return p.ch.Producers()
+}
 
 func (p *port) Next(ctx context.Context) (Delivery, error) {
-	if p.x.abandoned() {
-		return Delivery{}, errAbandoned
+	if err := p.usable(); err != nil {
+		return Delivery{}, err
 	}
 	d, err := p.ch.Next(ctx)
 	if err == nil {
-		p.given = append(p.given, d.Seq)
+		p.given, p.last = append(p.given, d.Seq), d.Seq
 	}
 	return d, err
 }
 
 func (p *port) Ack(seq uint64) {
-	if p.x.abandoned() {
+	if p.usable() != nil {
 		return // its successor delivers the message again
+	}
+	if seq = min(seq, p.last); seq == 0 {
+		return // the cursor passes no message that the sink has not got
 	}
 	p.ch.Ack(seq)
 	n, _ := slices.BinarySearch(p.given, seq+1)
@@ -462,6 +491,9 @@ func (p *port) Ack(seq uint64) {
 func (p *port) Now() time.Time { return p.x.r.clock.Now() }
 
 func (p *port) Until(ctx context.Context, at time.Time) error {
+	if p.over.Load() {
+		return errOver
+	}
 	if p.x.timed != nil {
 		return p.x.timed.TimedUntil(ctx, at)
 	}
@@ -471,7 +503,7 @@ func (p *port) Until(ctx context.Context, at time.Time) error {
 func (p *port) Working() {
 	p.x.mu.Lock()
 	defer p.x.mu.Unlock()
-	if p.x.left {
+	if p.x.left || p.over.Load() {
 		return
 	}
 	if p.x.state != Working {
@@ -483,6 +515,9 @@ func (p *port) Working() {
 }
 
 func (p *port) Refused(err error) {
+	if p.over.Load() {
+		return
+	}
 	n := p.x.refused.Add(1)
 	p.x.mu.Lock()
 	defer p.x.mu.Unlock()

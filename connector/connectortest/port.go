@@ -135,7 +135,7 @@ func (p *Port) Next(ctx context.Context) (connector.Delivery, error) {
 func (p *Port) Ack(seq uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.acked = max(p.acked, seq)
+	p.acked = max(p.acked, min(seq, uint64(p.next))) // not beyond what Next has returned
 	p.notify()
 }
 
