@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -146,5 +148,30 @@ func TestAckOnlyWhatWasDelivered(t *testing.T) {
 	})
 	if n := r.Status()[0].Messages; n != 3 {
 		t.Errorf("%d messages count as delivered", n)
+	}
+}
+
+// TestLongErrors bounds the texts of other programs in the status.
+func TestLongErrors(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	for name, err := range map[string]error{
+		"plain": errors.New(long), "typed": &abi.Error{Code: abi.Unavailable, Message: long, Remedy: long}, "cause": &abi.Error{Code: abi.Unavailable, Message: "it", Err: errors.New(long)},
+		"not UTF-8": errors.New(strings.Repeat("\xa9", 1<<20)),
+	} {
+		r, clock, move := newActing(t)
+		a := &counting{}
+		act(t, r, clock, move, a, func(p Port) error {
+			p.Refused(err)
+			return err
+		})
+		s := r.Status()[0]
+		for what, text := range map[string]string{"error": s.Error, "remedy": s.Remedy, "problem": s.Problem} {
+			if len(text) > 4<<10+len("…") || !utf8.ValidString(text) {
+				t.Errorf("%s: the %s has %d bytes", name, what, len(text))
+			}
+		}
+		if !strings.HasSuffix(s.Error, "…") {
+			t.Errorf("%s: the error ends with %q", name, s.Error[max(0, len(s.Error)-10):])
+		}
 	}
 }

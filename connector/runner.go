@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/contain"
 )
 
 // Pauses between attempts: the first, which doubles, and the last.
@@ -321,22 +322,23 @@ func (x *running) status() Status {
 		s.Error, s.Remedy = inWords(x.failure)
 	}
 	if x.problem != nil {
-		s.Problem = x.problem.Error()
+		s.Problem = contain.Text(x.problem.Error())
 	}
 	return s
 }
 
-// inWords returns the message of an error with its causes, and its remedy.
+// inWords returns the message of an error with its causes, and its remedy. The error may come from
+// another program, so their lengths are bounded.
 func inWords(err error) (message, remedy string) {
 	var typed *abi.Error
 	if !errors.As(err, &typed) {
-		return err.Error(), ""
+		return contain.Text(err.Error()), ""
 	}
 	message = typed.Message
 	if typed.Err != nil {
 		message = fmt.Sprintf("%s: %v", message, typed.Err)
 	}
-	return message, typed.Remedy
+	return contain.Text(message), contain.Text(typed.Remedy)
 }
 
 // run runs the connector until ctx ends or everything is sent.

@@ -5,6 +5,7 @@ package contain
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -33,6 +34,19 @@ func Call(what string, f func() error) (err error) {
 		err = &abi.Error{Code: abi.Internal, Message: what + " failed: " + err.Error(), Remedy: "report it to the author of the kind"}
 	}
 	return err
+}
+
+// longestText bounds the text of an error, in bytes.
+const longestText = 4 << 10
+
+// Text returns the text of an error for a status or a log: at most 4 KiB of it, without bytes that
+// are not UTF-8.
+func Text(s string) string {
+	short := strings.ToValidUTF8(s[:min(len(s), longestText)], "") // also without the part of a character at the end
+	if len(s) > longestText {
+		short += "…"
+	}
+	return short
 }
 
 // Nothing is the error for code that has returned neither a result nor an error.

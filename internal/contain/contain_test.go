@@ -27,3 +27,19 @@ func TestCall(t *testing.T) {
 		}
 	}
 }
+
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                     "",
+		"a server\xff does not answer":         "a server does not answer",
+		strings.Repeat("a", 4096):              strings.Repeat("a", 4096),
+		strings.Repeat("a", 4097):              strings.Repeat("a", 4096) + "…",
+		"a" + strings.Repeat("é", 2048):        "a" + strings.Repeat("é", 2047) + "…",
+		strings.Repeat("\xff", 3<<20):          "…",
+		strings.Repeat("a", 4095) + "\xc3\xa9": strings.Repeat("a", 4095) + "…",
+	} {
+		if got := contain.Text(text); got != want {
+			t.Errorf("of %.20q with %d bytes, %d bytes remain, which end with %q", text, len(text), len(got), got[max(0, len(got)-5):])
+		}
+	}
+}
