@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os/user"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/operations"
@@ -50,14 +51,25 @@ func (c *heldCommand) approvals(ctx context.Context, s streams, h *holder) error
 	}
 	for i := range result.Approvals {
 		a := &result.Approvals[i]
-		text := fmt.Sprintf("%s  %s  %s\n  policy %s (%s): %s\n  since %s, %s at %s unless you decide; deliveries behind it: %d\n%s  %s\n",
-			a.ID, oneLine(a.Name), oneLine(a.Subject), oneLine(a.Policy), oneLine(a.Where), oneLine(a.Reason), a.Since, a.Otherwise, a.Deadline,
-			a.Behind, headerLines(a), contentLine(a))
+		text := fmt.Sprintf("%s  %s  %s\n  policy %s (%s): %s\n  since %s, %s; deliveries behind it: %d\n%s  %s\n",
+			a.ID, oneLine(a.Name), oneLine(a.Subject), oneLine(a.Policy), oneLine(a.Where), oneLine(a.Reason), a.Since,
+			answerByDeadline(a, time.Now(), h.running), a.Behind, headerLines(a), contentLine(a))
 		if _, err := io.WriteString(s.text(), text); err != nil {
 			return failWith(exitFailed, err)
 		}
 	}
 	return nil
+}
+
+// answerByDeadline says what happens to a question without an answer. A process that runs the
+// session decides at the deadline, by its clock. If none runs, the question is still listed
+// afterwards, but can no longer be answered.
+func answerByDeadline(a *operations.ApprovalRecord, now time.Time, running bool) string {
+	deadline, err := time.Parse(time.RFC3339Nano, a.Deadline)
+	if err == nil && !running && !now.Before(deadline) {
+		return fmt.Sprintf("the deadline has passed at %s: it is %s when the session is resumed", a.Deadline, a.Otherwise)
+	}
+	return fmt.Sprintf("%s at %s unless you decide", a.Otherwise, a.Deadline)
 }
 
 // approvalContent writes what one question is about, byte by byte.
