@@ -17,12 +17,12 @@ import (
 // once sends a message with a key, and reports whether the key was known.
 func once(t *testing.T, w *connector.Window, p *connectortest.Port, key string) bool {
 	t.Helper()
-	repeated, err := w.Once(key, func(producer string, offset uint64) error {
+	repeated, err := w.Once(key, func(producer string, offset uint64) (bool, error) {
 		r, err := p.Send(t.Context(), connector.Message{Payload: []byte(key), Producer: producer, Offset: offset})
 		if err == nil && r.Duplicate() {
 			err = errors.New("the session knows the offset")
 		}
-		return err
+		return false, err
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", key, err)

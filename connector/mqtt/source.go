@@ -384,12 +384,14 @@ func (in *intake) publish(ctx context.Context, m *message, size int) error {
 		}
 	}
 	if key, ok := in.key(m); ok {
-		repeated, err := in.keys.Once(key, func(producer string, offset uint64) (err error) {
+		repeated, err := in.keys.Once(key, func(producer string, offset uint64) (duplicate bool, err error) {
 			out.Producer, out.Offset = producer, offset
-			t.receipt, err = in.port.Send(ctx, out)
-			return err
+			if t.receipt, err = in.port.Send(ctx, out); err != nil {
+				return false, err
+			}
+			return t.receipt.Duplicate(), nil
 		})
-		if repeated {
+		if repeated && t.receipt == nil { // nothing was sent whose receipt can be waited for
 			return in.again(ctx, t, in.last)
 		}
 		return in.sent(ctx, t, out, err)

@@ -198,20 +198,20 @@ func (x *route) take(w http.ResponseWriter, q *http.Request, body []byte) {
 			m.Headers[strings.ToLower(name)] = strings.ToValidUTF8(v, "\uFFFD")
 		}
 	}
-	send := func(producer string, offset uint64) error {
+	send := func(producer string, offset uint64) (duplicate bool, err error) {
 		m.Producer, m.Offset = producer, offset
 		receipt, err := x.port.Send(q.Context(), m)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return receipt.Wait(q.Context())
+		return receipt.Duplicate(), receipt.Wait(q.Context())
 	}
 	var repeated bool
 	var err error
 	if len(keys) == 1 {
 		repeated, err = x.window.Once(keys[0], send)
 	} else {
-		err = send("", 0)
+		_, err = send("", 0)
 	}
 	if err != nil {
 		switch {

@@ -1,0 +1,4 @@
+package connector
+
+// NewWindowOf is [NewWindow] with another number of slots.
+var NewWindowOf = newWindow

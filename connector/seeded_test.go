@@ -1,0 +1,3 @@
+package connector_test
+
+import _ "github.com/seed47132306/terrarium/internal/seeded"
