@@ -136,11 +136,12 @@ func (s *source) Needs() string { return "the path " + s.Path }
 
 // Run implements [connector.Connector].
 func (s *source) Run(ctx context.Context, p connector.Port) error {
-	window, err := connector.NewWindow(p)
+	r, err := newRoute(ctx, s, p)
 	if err != nil {
 		return err
 	}
-	r := &route{source: s, port: p, window: window, over: ctx, bodies: make(chan struct{}, maxUnverified), failed: make(chan error, 1)}
+	defer r.giveUp()
+	defer r.end()
 	if err := s.router.add(r); err != nil {
 		return err
 	}
