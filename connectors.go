@@ -103,6 +103,13 @@ func (c *Connectors) opened(deployments []*deploy.Deployment) (map[string][]conn
 // applied starts, ends and changes connectors after deployments were applied. The channels are
 // known from then on.
 func (c *Connectors) applied(t *Terrarium, deployments []*deploy.Deployment, applied []*Applied, declared map[string][]connector.Declared) {
+	for _, d := range deployments { // before any of them: a path may move from one to another
+		var list []connector.Connector
+		for i := range declared[d.Name] {
+			list = append(list, declared[d.Name][i].Connector)
+		}
+		c.hooks.Declare(d.Name, list)
+	}
 	if c.runner == nil {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -199,5 +201,42 @@ source "cron" "ticks" {
 		if got := string(in.Payload); got != `{"scheduled":"2026-03-02T`+want+`:00Z"}` {
 			t.Errorf("a tick has the payload %s, want %s", got, want)
 		}
+	}
+}
+
+// TestDeclaredWebhook applies a recipe with a webhook in a program that runs no sources: a
+// sender is not told that the path is wrong.
+func TestDeclaredWebhook(t *testing.T) {
+	x, err := terrarium.New(t.Context(), terrarium.Options{Scratch: true, NoConnectors: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close(context.Background())
+	status := func() int {
+		w := httptest.NewRecorder()
+		x.Connectors().Webhooks().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/hooks/it", nil))
+		return w.Code
+	}
+	if got := status(); got != http.StatusNotFound {
+		t.Errorf("before the recipe, the status is %d", got)
+	}
+	dir := t.TempDir()
+	applyText(t, x, dir, `
+variable "secret" {
+  sensitive = true
+  default   = "0123456789abcdef-secret"
+}
+source "webhook" "it" {
+  channel = channel.lines
+  path    = "/hooks/it"
+  secret  = var.secret
+}
+`)
+	if got := status(); got != http.StatusServiceUnavailable {
+		t.Errorf("with the recipe, the status is %d", got)
+	}
+	applyText(t, x, dir, "")
+	if got := status(); got != http.StatusNotFound {
+		t.Errorf("after the recipe, the status is %d", got)
 	}
 }

@@ -37,7 +37,8 @@ type Options struct {
 	Address string
 	// Secure says that requests come over TLS.
 	Secure bool
-	// Ready reports whether the recipes are applied. Nil means that they are.
+	// Ready reports whether the recipes are applied. Nil means that they are. Until then,
+	// webhooks take no requests.
 	Ready func() bool
 	// Log gets messages about the server. Nil discards them.
 	Log *slog.Logger
@@ -123,6 +124,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, webhook.Prefix) { // every method, which a mux could not tell from GET /
 		if trusted(r) {
 			failWith(w, http.StatusNotFound, &abi.Error{Code: abi.NotFound, Message: "the socket of a session directory has no webhooks", Remedy: "send the request to the address of terrarium serve"})
+			return
+		}
+		if !h.isReady() { // a recipe that is not applied yet may declare the path
+			webhook.NotReady(w, r)
 			return
 		}
 		h.t.Connectors().Webhooks().ServeHTTP(w, r)
@@ -291,8 +296,10 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "ok\n")
 }
 
+func (h *Handler) isReady() bool { return h.o.Ready == nil || h.o.Ready() }
+
 func (h *Handler) ready(w http.ResponseWriter, r *http.Request) {
-	if h.o.Ready != nil && !h.o.Ready() {
+	if !h.isReady() {
 		fail(w, &abi.Error{Code: abi.Unavailable, Message: "the recipes are not applied yet", Remedy: "try again"})
 		return
 	}

@@ -43,6 +43,9 @@ type problem struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
+// retryAfter is how many seconds senders should wait. Most changes take less.
+const retryAfter = "1"
+
 // fail answers with an error. The text names no creatures or sessions, because senders
 // should not learn about these.
 func fail(w http.ResponseWriter, q *http.Request, status int, err error) {
@@ -51,6 +54,9 @@ func fail(w http.ResponseWriter, q *http.Request, status int, err error) {
 	var typed *abi.Error
 	if errors.As(err, &typed) {
 		p.Detail, p.Remedy = typed.Message, typed.Remedy
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
 	}
 	answer(w, q, status, "application/problem+json", p)
 }

@@ -7,13 +7,45 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/connector"
 	"github.com/seed47132306/terrarium/connector/connectortest"
+	"github.com/seed47132306/terrarium/connector/webhook"
 )
+
+// TestDeclaredPaths sends requests to paths that are declared, but whose webhooks do not run.
+func TestDeclaredPaths(t *testing.T) {
+	c := newChanging(t)
+	client := c.client()
+	c.expect(client, "undeclared", http.StatusNotFound)
+	c.router.Declare("a", []connector.Connector{c.source})
+	a := c.expect(client, "declared", http.StatusServiceUnavailable)
+	if !strings.Contains(a.text, `"remedy"`) || a.retry == "" {
+		t.Errorf("the answer is %+v", a)
+	}
+	_, wait := c.start(c.seen)
+	c.expect(client, "running", http.StatusAccepted)
+	wait()
+	c.expect(client, "changing", http.StatusServiceUnavailable)
+	c.router.Declare("b", []connector.Connector{c.source})
+	c.router.Declare("a", nil)
+	c.expect(client, "moved", http.StatusServiceUnavailable)
+	c.router.Declare("b", []connector.Connector{})
+	c.expect(client, "removed", http.StatusNotFound)
+}
+
+// TestNotReady sends a request before it is known which paths are declared.
+func TestNotReady(t *testing.T) {
+	w := httptest.NewRecorder()
+	webhook.NotReady(w, httptest.NewRequest(http.MethodPost, "/hooks/orders", strings.NewReader("x")))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("the answer is %d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
 
 // TestAnswersNameNothing has messages that are not taken for reasons of the session, which
 // senders should not learn.
@@ -33,7 +65,7 @@ func TestAnswersNameNothing(t *testing.T) {
 		if err := json.Unmarshal([]byte(a.text), &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Code != want.String() || strings.Contains(a.text, "c-12345") || got.Remedy != "send the request again, with the same key" {
+		if got.Code != want.String() || strings.Contains(a.text, "c-12345") || got.Remedy != "send the request again, with the same key" || a.retry == "" {
 			t.Errorf("%v: the answer is %+v", code, a)
 		}
 		if code != abi.NotFound { // which ends the webhook with an error

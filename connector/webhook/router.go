@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ type Router struct {
 	once     sync.Once
 	patience time.Duration // lastWait, except in tests
 
-	mu     sync.RWMutex // guards routes
-	routes map[string]*route
+	mu       sync.RWMutex // guards the rest
+	routes   map[string]*route
+	declared map[string][]string // paths of the sources of each deployment
 }
 
 // lastWait bounds how long the end of a webhook waits until messages that were taken are
@@ -28,7 +30,7 @@ const lastWait = time.Second
 
 // NewRouter returns a router without sources.
 func NewRouter() *Router {
-	return &Router{serving: make(chan struct{}), patience: lastWait, routes: map[string]*route{}}
+	return &Router{serving: make(chan struct{}), patience: lastWait, routes: map[string]*route{}, declared: map[string][]string{}}
 }
 
 // Serving notes that requests can arrive from now on, and returns the router as a
@@ -45,6 +47,25 @@ func (r *Router) Served() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// Declare notes which connectors a deployment has, in place of those that it had before.
+// While no source takes the requests to a declared path, because it starts, changes or has
+// failed, the answer says that they can be sent again. Connectors of other kinds do not
+// matter.
+func (r *Router) Declare(deployment string, list []connector.Connector) {
+	var paths []string
+	for _, c := range list {
+		if s, ok := c.(*source); ok {
+			paths = append(paths, s.Path)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.declared, deployment)
+	if len(paths) > 0 {
+		r.declared[deployment] = paths
 	}
 }
 
@@ -99,25 +120,40 @@ func (r *Router) remove(x *route) {
 	x.giveUp()
 }
 
-// enter finds the source of a path. The caller must call busy.Done.
-func (r *Router) enter(path string) *route {
+// enter finds the source of a path, and reports whether a recipe declares the path. The
+// caller must call busy.Done if there is a source.
+func (r *Router) enter(path string) (x *route, declared bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	x := r.routes[path]
-	if x != nil {
+	if x = r.routes[path]; x != nil {
 		x.busy.Add(1)
+		return x, true
 	}
-	return x
+	for _, paths := range r.declared {
+		if slices.Contains(paths, path) {
+			return nil, true
+		}
+	}
+	return nil, false
 }
 
 // ServeHTTP implements [http.Handler].
 func (r *Router) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	boundRefused(w, q)
-	x := r.enter(q.URL.Path)
-	if x == nil {
+	x, declared := r.enter(q.URL.Path)
+	switch {
+	case x != nil:
+		defer x.busy.Done()
+		x.serve(w, q)
+	case declared:
+		fail(w, q, http.StatusServiceUnavailable, unavailable("the webhook takes no requests now"))
+	default:
 		fail(w, q, http.StatusNotFound, &abi.Error{Code: abi.NotFound, Message: "no webhook has this path", Remedy: "check the path, and that the recipe with the source is applied"})
-		return
 	}
-	defer x.busy.Done()
-	x.serve(w, q)
+}
+
+// NotReady answers a request while it is not known yet which paths the recipes declare.
+func NotReady(w http.ResponseWriter, q *http.Request) {
+	boundRefused(w, q)
+	fail(w, q, http.StatusServiceUnavailable, unavailable("the webhooks are starting"))
 }
