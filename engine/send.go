@@ -126,7 +126,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing, headers 
 		return Sent{}, errtext.Closed
 	default:
 	}
-	judged, g, err := e.admitOutside(ctx, ch, &outsideSend{Outgoing: out, headers: headers, seed: e.outsideSeed(ch, &out)})
+	judged, g, err := e.admitOutside(ctx, ch, &outsideSend{Outgoing: out, headers: headers})
 	if err != nil {
 		return Sent{}, err
 	}

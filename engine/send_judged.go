@@ -21,7 +21,7 @@ type outsideSend struct {
 	refusal  error // by policies; nil: it is accepted
 	// duplicate says that it was accepted before, so that no policy has judged it.
 	duplicate bool
-	seed      uint64 // of the policies' random numbers, the same for every evaluation
+	seed      uint64 // of the policies' random numbers, the same for every evaluation; 0: none yet
 }
 
 // outsideSeed differs for each message from outside. A message that its producer repeats
@@ -71,6 +71,9 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	policy := ch.policy.Load()
 	if policy == nil || sent.Mark {
 		return sent, nil
+	}
+	if sent.seed == 0 { // few channels have policies, so it is not computed for every message
+		sent.seed = e.outsideSeed(ch, &sent.Outgoing)
 	}
 	out := *sent
 	if out.duplicate = ch.wasTakenIn(&sent.Outgoing); out.duplicate {
