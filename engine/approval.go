@@ -123,7 +123,7 @@ func (c *creature) useApprovals(g section, rec *journal.Record, m *message.Messa
 func (e *core) unjudged(questions *approval.List) bool {
 	return slices.ContainsFunc(questions.All, func(q *approval.Question) bool {
 		_, applied := e.policies.Load(q.Row.Deployment)
-		return !applied
+		return !applied && !q.NoRecipe
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // TestQuestionsWaitForTheirPolicies restores a session without its recipe, so that the policy that
@@ -53,5 +54,34 @@ func TestQuestionsWaitForTheirPolicies(t *testing.T) {
 				same(t, "with the recipe m2 heard", s.state(m2, "heard"), want)
 			})
 		}
+	}
+}
+
+// TestAQuestionWithoutARecipe proves that a turn does not wait for a recipe that the graph no longer
+// has: the recipe was removed while the creature was stopped.
+func TestAQuestionWithoutARecipe(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	listener := spec("listener", "record")
+	listener.Address, listener.Listen = "creature.listener", []deploy.WireSpec{{Channel: "channel.out"}}
+	out := s.apply(&deploy.Deployment{
+		Name: "gate", Policy: asksAbout("out", "danger"),
+		Channels:  []deploy.ChannelSpec{{Address: "channel.out", Name: "out"}},
+		Creatures: []deploy.CreatureSpec{listener},
+	}).Channels["channel.out"]
+	c := s.add("c", "relay")
+	s.change(topology.SetEdge{Creature: c, Channel: out, Direction: journal.Send, On: true})
+	s.tell(c, "danger")
+	s.wait()
+	same(t, "the questions are", len(s.questions()), 1)
+	s.change(topology.SetStopped{ID: c, Stopped: true})
+	s.apply(&deploy.Deployment{Name: "gate"})
+	s.reopen()
+	s.wait()
+	same(t, "after the restart the questions are", len(s.questions()), 1)
+	s.change(topology.SetStopped{ID: c})
+	s.wait()
+	same(t, "when the creature runs again the questions are", len(s.questions()), 0)
+	if got, _ := s.creatureIn(c); got.State != journal.Running {
+		t.Errorf("the creature is %s", got.State)
 	}
 }

@@ -44,7 +44,7 @@ func (w *waking) bringBack(ctx context.Context, d *journal.SavedGraph, specOf fu
 		c.id, c.started, c.own = row.ID, row.Started, specs.OwnIn(row.Spec)
 		c.sight = sight{revision: seen.Revision, digest: seen.Digest, notified: seen.Notified}
 		c.stopped, c.savedStopped, c.paused = row.Stopped || c.husk, row.Stopped, row.State() == journal.Paused
-		c.approvals.Restore(specs.ApprovalsIn(row.Spec))
+		c.approvals.Restore(specs.ApprovalsIn(row.Spec), func() map[string]bool { return storemeta.MembersIn(d) })
 		c.unpark(w.e.core)
 		x.add(c)
 	}

@@ -21,6 +21,8 @@ type Question struct {
 	key   journal.EventID
 	Row   journal.ApprovalRow
 	Timer *timing.Timer // of its deadline
+	// NoRecipe says that the recipe that asked had no members left when the session was restored.
+	NoRecipe bool
 
 	whole journal.ApprovalContent // until it is logged
 }
@@ -107,9 +109,16 @@ func (l *List) FirstRows(next *message.Message, ids map[journal.EventID]journal.
 
 // Restore brings back the questions of a saved creature. Its turn then runs, asks again,
 // and finds them, once the recipe that asked is applied.
-func (l *List) Restore(rows []journal.ApprovalRow) {
+//
+// deployments are those that the creature's graph still has. A question of another one has no
+// recipe that could be applied.
+func (l *List) Restore(rows []journal.ApprovalRow, deployments func() map[string]bool) {
+	if len(rows) == 0 {
+		return
+	}
+	known := deployments()
 	for _, row := range rows {
-		l.All = append(l.All, &Question{key: keyOf(row.Message, row.Delivery), Row: row})
+		l.All = append(l.All, &Question{key: keyOf(row.Message, row.Delivery), Row: row, NoRecipe: !known[row.Deployment]})
 	}
 }
 
