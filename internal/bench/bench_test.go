@@ -123,6 +123,22 @@ func BenchmarkDelivery(b *testing.B) {
 	perSecond(b, b.N)
 }
 
+// BenchmarkRow measures a message of 100 bytes from outside that three creatures in a row pass on.
+func BenchmarkRow(b *testing.B) {
+	w := newWorld(b, journal.Volatile, nil)
+	first := w.creatures(3, answer)[0]
+	must(b, w.WaitIdle(context.Background()))
+	payload := make([]byte, 100)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		_, err := w.SendTo(context.Background(), first, engine.Outgoing{Payload: payload})
+		must(b, err)
+	}
+	must(b, w.WaitIdle(context.Background()))
+	perSecond(b, b.N)
+}
+
 // BenchmarkWatched measures the cost of subscribers: none, one that reads
 // everything, and one that never reads.
 func BenchmarkWatched(b *testing.B) {

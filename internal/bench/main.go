@@ -56,6 +56,7 @@ const (
 var comparisons = []comparison{
 	{"turn of a guest, host alone", hostPkg, "Handle/caller_that_never_ends", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x"},
 	{"delivery, one creature, no store", benchPkg, "Delivery", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x"},
+	{"three creatures in a row, 100 bytes", benchPkg, "Row", peersPkg, "Protocol/row", "ns/op", "worse", "target: 1,200 ns; beside guests of the waPC protocol"},
 	{"ring of 2", benchPkg, "Ring/wasm/2", benchPkg, "Ring/goroutines/2", "M/s", "better", ""},
 	{"ring of 10", benchPkg, "Ring/wasm/10", benchPkg, "Ring/goroutines/10", "M/s", "better", ""},
 	{"ring of 1,000", benchPkg, "Ring/wasm/1000", benchPkg, "Ring/goroutines/1000", "M/s", "better", "target: 3 M/s"},
@@ -74,6 +75,9 @@ var comparisons = []comparison{
 	{"request of 100 bytes and back", benchPkg, "Request/bytes=100/into=false", peersPkg, "Extism/bytes=100", "ns/op", "worse", "target: 1,000 ns; beside Extism"},
 	{"request of 100 bytes and back, with memory for the reply", benchPkg, "Request/bytes=100/into=true", peersPkg, "Extism/bytes=100", "ns/op", "worse", ""},
 	{"request of 100 bytes: allocations", benchPkg, "Request/bytes=100/into=false", peersPkg, "Extism/bytes=100", "allocs/op", "worse", "target: 4"},
+	{"request of 100 bytes and back, beside a guest of the waPC protocol", benchPkg, "Request/bytes=100/into=true", peersPkg, "Protocol/bytes=100", "ns/op", "worse", ""},
+	{"request of 64 KiB and back, beside one", benchPkg, "Request/bytes=65536/into=true", peersPkg, "Protocol/bytes=65536", "ns/op", "worse", ""},
+	{"requests of 64 callers, beside one", benchPkg, "Request/callers=64", peersPkg, "Protocol/callers=64", "M/s", "better", ""},
 	{"request of 64 KiB and back", benchPkg, "Request/bytes=65536/into=false", peersPkg, "Extism/bytes=65536", "ns/op", "worse", ""},
 	{"request of 64 KiB and back, with memory for the reply", benchPkg, "Request/bytes=65536/into=true", peersPkg, "Extism/bytes=65536", "ns/op", "worse", "target: 4,000 ns"},
 	{"requests of 64 callers", benchPkg, "Request/callers=64", peersPkg, "Extism/callers=64", "M/s", "better", "target: 1.5 M/s"},
