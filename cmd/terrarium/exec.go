@@ -191,7 +191,7 @@ Without --session, exec uses a temporary session and removes it at the end.`,
 
 // tellUnjudged warns of deployments that are restored without their recipes, and so
 // without their policies, sources and sinks.
-func tellUnjudged(s streams, saved []journal.SavedGraph) {
+func tellUnjudged(s streams, saved []journal.SavedGraph, advice string) {
 	for _, part := range []struct {
 		has  *regexp.Regexp
 		text string
@@ -200,7 +200,7 @@ func tellUnjudged(s streams, saved []journal.SavedGraph) {
 		{hasConnectors, "the sources and sinks of %s do not run"},
 	} {
 		if names := recipesWith(saved, part.has); len(names) > 0 {
-			fmt.Fprintf(s.err, "Warning: "+part.text+", because their recipes have not been applied. Apply them with --recipe or with the operation resume.\n", strings.Join(names, ", "))
+			fmt.Fprintf(s.err, "Warning: "+part.text+", because their recipes have not been applied.%s\n", strings.Join(names, ", "), advice)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func tellUnjudged(s streams, saved []journal.SavedGraph) {
 func refuseUnjudged(s streams, dir string, saved []journal.SavedGraph, requested bool) error {
 	names := recipesWith(saved, hasPolicies)
 	if requested || len(names) == 0 {
-		tellUnjudged(s, saved)
+		tellUnjudged(s, saved, "")
 		return nil
 	}
 	return failWith(exitSession, &abi.Error{
@@ -266,7 +266,7 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 			return unlessInterrupted(ctx, applyExit(ctx, err))
 		}
 	} else {
-		tellUnjudged(s, t.Saved())
+		tellUnjudged(s, t.Saved(), " Apply them with --recipe or with the operation resume.")
 		if _, _, err := t.Restore(ctx); err != nil {
 			return unlessInterrupted(ctx, sessionExit(err))
 		}
