@@ -126,3 +126,31 @@ func TestRepliesOfHandedOverTurns(t *testing.T) {
 		t.Error("a caller has run a turn that a policy judges")
 	}
 }
+
+// TestARetriedTurnHasItsPayload fails a turn after its reply, which is written to the caller's memory
+// at once. The next attempt must have the payload as it was, even if the caller gives the memory of
+// the payload for the reply.
+func TestARetriedTurnHasItsPayload(t *testing.T) {
+	needsInstances(t)
+	array := make([]byte, 1000)
+	for name, into := range map[string][]byte{"none": nil, "apart": make([]byte, 0, 1000), "the payload's": array[:0], "its end": array[500:500]} {
+		h := newFakeHost()
+		x := newClerk(h)
+		close(x.open)
+		w := newWorld(t, engine.Options{Host: h})
+		a := w.add("a", "clerk", func(s *deploy.CreatureSpec) {
+			s.Restart.Attempts, s.Restart.Max, s.Restart.Backoff = 2, 1000, time.Microsecond
+		})
+		w.wait()
+		x.awaitParked(w)
+		payload := append(array[:0], "twice"...)
+		reply, err := w.Request(t.Context(), a, engine.Outgoing{Payload: payload, Into: into}, 0)
+		if err != nil || string(reply) != "re: twice" || x.here.Load() != 1 || x.turns.Load() != 2 {
+			t.Errorf("with memory %s: the reply is %q, %v; %d of %d turns were run by the caller, want 1 of 2", name, reply, err, x.here.Load(), x.turns.Load())
+		}
+		empty, err := w.Request(t.Context(), a, engine.Outgoing{Payload: []byte("x"), Into: into}, 0)
+		if err != nil || string(empty) != "re: x" {
+			t.Errorf("with memory %s, the next reply is %q, %v", name, empty, err)
+		}
+	}
+}

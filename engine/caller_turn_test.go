@@ -26,6 +26,7 @@ import (
 type clerk struct {
 	here, turns      atomic.Int64
 	running, highest atomic.Int64
+	replied          atomic.Bool   // a turn for "twice" has failed after its reply
 	open             chan struct{} // closed: "block" no longer blocks
 	blocked          chan struct{} // gets a value when a turn blocks
 }
@@ -60,6 +61,11 @@ func (x *clerk) handle(ctx context.Context, t abi.Turn, kind abi.Kind) error {
 		}
 	case strings.HasPrefix(what, "trap"):
 		t.Log(abi.LevelError, payload)
+		return &abi.Error{Code: abi.Trapped, Message: "unreachable"}
+	case strings.HasPrefix(what, "twice") && x.replied.CompareAndSwap(false, true):
+		if code := t.Reply([]byte("a reply that does not count")); code != abi.OK {
+			return codeErr(t, code)
+		}
 		return &abi.Error{Code: abi.Trapped, Message: "unreachable"}
 	case strings.HasPrefix(what, "send"):
 		t.Send(abi.AllChannels, payload, nil)

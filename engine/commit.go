@@ -261,7 +261,7 @@ func (l *turnLog) reply() {
 		if t.replied {
 			l.bury(letter{turn: l.id, DeadLetterRow: journal.DeadLetterRow{
 				Reason: journal.DeadNotConnected, Creature: m.Sender, Sender: l.t.c.id, Kind: journal.EventDirectMessage,
-				Error: notWaiting, Payload: slices.Clone(t.Bytes(t.reply)),
+				Error: notWaiting, Payload: slices.Clone(t.givenReply()),
 			}})
 		}
 		return
@@ -280,7 +280,7 @@ func (l *turnLog) reply() {
 // answer is the turn's answer to the request that it has handled.
 func (l *turnLog) answer() answer {
 	if t := l.t; t.replied {
-		return answer{payload: t.Bytes(t.reply), from: l.t.c}
+		return answer{payload: t.givenReply(), from: l.t.c}
 	}
 	return answer{code: abi.Unavailable, text: l.t.c.name + " did not reply", from: l.t.c}
 }

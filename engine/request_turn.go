@@ -60,8 +60,25 @@ func (t *turn) Reply(payload []byte) abi.Code {
 	case int64(len(payload)) > t.c.limits.Message:
 		return t.Fail(abi.TooLarge, "send a smaller reply, or raise the limit", "the reply has %d bytes; the limit message is %d", len(payload), t.c.limits.Message)
 	}
-	t.replied, t.reply = true, t.Keep(payload)
+	t.replied = true
+	if x := t.caller; x != nil && x.apart && x.request == t.d.msg.ID {
+		// The only copy goes where the caller wants the reply. After an error, what is there is of
+		// no use, as with [io.Reader].
+		if t.replyHere, x.into = true, append(x.into[:0], payload...); x.into == nil {
+			x.into = []byte{}
+		}
+		return abi.OK
+	}
+	t.reply = t.Keep(payload)
 	return abi.OK
+}
+
+// givenReply is the reply of the turn.
+func (t *turn) givenReply() []byte {
+	if t.replyHere {
+		return t.caller.into
+	}
+	return t.Bytes(t.reply)
 }
 
 // notWaiting is the error of the dead letter of a reply whose request no longer has a

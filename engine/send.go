@@ -30,7 +30,9 @@ type Outgoing struct {
 	// Mark keeps the offset, and sends nothing. Policies do not judge it.
 	Mark bool
 
-	// Into is memory for the reply to a request. The reply is returned in it if it fits.
+	// Into is memory for the reply to a request. The reply is returned in it if it fits. After an
+	// error, its content has no meaning. It should not be part of the memory of Payload, because the
+	// reply is then copied once more.
 	Into []byte
 
 	kind  abi.Kind          // zero: a message

@@ -28,17 +28,19 @@ type turn struct {
 	// ctx is the context of the current call, because the calls of a guest do not pass it on.
 	ctx context.Context
 
-	sends    []sendEffect
-	asked    int // requests among them
-	reached  []journal.ReachNote
-	wired    []outlets.Delivery // deliveries of the output over its wires
-	replied  bool
-	reply    effects.Span
-	verdicts []draft.Word
-	judged   bool                // policies have changed or left out a send
-	recalled recall.Recollection // by the policies that judge what the turn does
-	asking   approval.Asking     // of policies about what the turn does
-	fuel     int64               // what the guest used; -1 if the host does not count it
+	sends   []sendEffect
+	asked   int // requests among them
+	reached []journal.ReachNote
+	wired   []outlets.Delivery // deliveries of the output over its wires
+	replied bool
+	reply   effects.Span
+	// replyHere says that the reply is in the memory of the caller that runs the turn, not in reply.
+	replyHere bool
+	verdicts  []draft.Word
+	judged    bool                // policies have changed or left out a send
+	recalled  recall.Recollection // by the policies that judge what the turn does
+	asking    approval.Asking     // of policies about what the turn does
+	fuel      int64               // what the guest used; -1 if the host does not count it
 
 	tools *toolUse // nil unless the turn has called a group tool
 	alone *locked  // the mutation lock, if the turn holds it; see handleAlone
@@ -107,7 +109,7 @@ func (t *turn) reset() {
 	t.verdicts, t.judged = effects.Emptied(t.verdicts), false
 	t.recalled.Forget()
 	t.asking = approval.Asking{}
-	t.replied, t.reply, t.detailJSON = false, effects.Span{}, nil
+	t.replied, t.replyHere, t.reply, t.detailJSON = false, false, effects.Span{}, nil
 	t.looked, t.late = false, false
 	t.asked, t.reached = 0, effects.Emptied(t.reached)
 	if t.tools != nil {

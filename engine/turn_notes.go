@@ -77,7 +77,7 @@ func (t *turn) notes(g section, cause journal.EventID, moved bool) *journal.Turn
 		n = &journal.TurnNotes{}
 	}
 	if outside {
-		reply := journal.NotedBytes(t.Bytes(t.reply))
+		reply := journal.NotedBytes(t.givenReply())
 		n.Reply = &reply
 	}
 	for i := range t.Timers {
