@@ -114,7 +114,7 @@ func (t *callerTurn) begin(ctx context.Context, c *creature, out *Outgoing, call
 	m := message.NewBorrowed(out.Payload, t.headers)
 	m.Kind = abi.KindRequest
 	g.sequence(s.ch, m)
-	t.request, t.into, t.apart, t.answered = m.ID, out.Into, !sameMemory(out.Into, out.Payload), false
+	t.request, t.into, t.apart, t.answered = m.ID, out.Into, !message.SameMemory(out.Into, out.Payload), false
 	t.ctx = turnctx.New(t.workers, ctx, w.e.clock, call.until)
 	g.logMessage(nil, s.ch, m, journal.EventID{}, journal.EventID{})
 	g.publish(s.ch, m, &w.wake, nil)
@@ -122,15 +122,6 @@ func (t *callerTurn) begin(ctx context.Context, c *creature, out *Outgoing, call
 	w.wake.Last() // the creature itself
 	w.wake.CountOwed(&w.e.idle)
 	return g, true
-}
-
-// sameMemory reports whether two slices begin or end at the same place, as parts of one array do that
-// a caller uses for both.
-func sameMemory(a, b []byte) bool {
-	if cap(a) == 0 || cap(b) == 0 {
-		return false
-	}
-	return &a[:1][0] == &b[:1][0] || &a[:cap(a)][cap(a)-1] == &b[:cap(b)][cap(b)-1]
 }
 
 // servesCaller reports whether the creature is idle and its next turn is likely to be short.
