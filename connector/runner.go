@@ -369,7 +369,7 @@ func (x *running) run(ctx context.Context) {
 
 // attempt runs the connector once. A panic counts as a failure, so that it does not end
 // the process.
-func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
+func (x *running) attempt(ctx context.Context, log *slog.Logger) error {
 	ch, err := x.Open()
 	if err != nil {
 		return err
@@ -381,9 +381,6 @@ func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
 	p := &port{x: x, ch: ch, log: log}
 	defer func() {
 		p.over.Store(true)
-		if p := recover(); p != nil {
-			err = &abi.Error{Code: abi.Internal, Message: fmt.Sprintf("the connector panicked: %v", p), Remedy: "report it to the author of the kind"}
-		}
 		x.mu.Lock()
 		x.channel = nil
 		x.mu.Unlock()
@@ -392,7 +389,7 @@ func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
 	if left {
 		return errAbandoned // while the channel was opened
 	}
-	return x.Connector.Run(ctx, p)
+	return contain.Call("the connector", func() error { return x.Connector.Run(ctx, p) })
 }
 
 // failed notes a failure and returns the pause before the next attempt.
