@@ -88,6 +88,10 @@ func (a *application) run(ctx context.Context, h *holding) error {
 	if err != nil {
 		e.putPolicy(a.d.Name, former)
 		e.stops.Put(a.d.Name, stops)
+		if e.deployments[a.d.Name] == nil { // it counts as not applied, and its questions keep waiting
+			e.policies.Delete(a.d.Name)
+			e.askAgain()
+		}
 		return err
 	}
 	e.deployments[a.d.Name] = a.d

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -117,18 +116,13 @@ func (c *creature) useApprovals(g section, rec *journal.Record, m *message.Messa
 	}
 }
 
-// unjudged reports whether a question about a turn comes from a recipe that has not been applied
-// since its session was restored. Without the policies of that recipe, the turn would ask nothing:
-// it would run without the approval, or against a denial. So it waits for the recipe.
-func (e *core) unjudged(questions *approval.List) bool {
-	return slices.ContainsFunc(questions.All, func(q *approval.Question) bool {
-		_, applied := e.policies.Load(q.Row.Deployment)
-		return !applied && !q.NoRecipe
+// unpark lets the next turn of a creature run, unless it has to wait for a recipe.
+func (c *creature) unpark(e *core) {
+	c.approvals.Parked = c.approvals.Unjudged(func(deployment string) bool {
+		_, applied := e.policies.Load(deployment)
+		return applied
 	})
 }
-
-// unpark lets the next turn of a creature run, unless it has to wait for a recipe.
-func (c *creature) unpark(e *core) { c.approvals.Parked = e.unjudged(&c.approvals) }
 
 // askAgain runs parked turns again, because what they ask may depend on policies that have
 // changed.
@@ -137,7 +131,7 @@ func (e locked) askAgain() {
 	for _, graph := range e.graphs {
 		g := graph.enter()
 		for _, c := range g.creatures {
-			if c.approvals.Parked {
+			if c.approvals.Parked || len(c.approvals.All) > 0 {
 				c.unpark(e.core)
 				c.wake(g, &w)
 			}

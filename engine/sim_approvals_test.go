@@ -63,14 +63,6 @@ func (s *simulation) decide(n int, approve bool) bool {
 	return true
 }
 
-// noteLawless notes that creatures run without their policy, which Restore does not bring
-// back: from then on anything may be sent.
-func (s *simulation) noteLawless() {
-	if !s.applied[guarded] && s.runs(guarded) {
-		s.lawless = true
-	}
-}
-
 // asking is a message that a turn would send, and what has become of the question about it.
 type asking struct {
 	creature journal.CreatureID
@@ -115,7 +107,7 @@ func (s *simulation) checkApprovals(l *ledger) {
 			if sent[what][ev.Turn]++; sent[what][ev.Turn] > 1 {
 				s.failf("turn %s of %s sent %q twice on %s", ev.Turn, ev.Creature, ev.Payload, ev.Channel)
 			}
-			if v, ok := now[what]; ok && !s.lawless && v.decision != journal.Approved && v.decision != journal.Withdrawn {
+			if v, ok := now[what]; ok && v.decision != journal.Approved && v.decision != journal.Withdrawn {
 				s.failf("%s sent %q on %s, although the answer to %s is %q", ev.Creature, ev.Payload, ev.Channel, v.id, v.decision)
 			}
 		}

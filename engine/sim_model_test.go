@@ -30,7 +30,6 @@ type model struct {
 	// been made.
 	unknown bool
 	lost    bool // the last crash was a power loss
-	lawless bool // creatures have run without the policy of their deployment
 	// undecided are the questions in the log that have no answer.
 	undecided map[journal.EventID]asking
 	forget    bool // it is not known yet what the last crash has lost

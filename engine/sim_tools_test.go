@@ -203,30 +203,56 @@ func (s *simulation) exist(m *madeBy) (n int) {
 	return n
 }
 
+// saves counts which additions of a turn are saved.
+func (s *simulation) saves(m *madeBy) (n int) {
+	for _, g := range s.e.Saved() {
+		for i := range g.Creatures {
+			if slices.Contains(m.creatures, g.Creatures[i].ID) {
+				n++
+			}
+		}
+		for i := range g.Channels {
+			if slices.Contains(m.channels, g.Channels[i].ID) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 func (s *simulation) someExist(m *madeBy) bool { return s.exist(m) > 0 }
 
-// checkEdits checks, after a restart, that no addition of a turn exists that is not in
-// the log, and that either everything or nothing exists of a turn during whose commit the
-// process died.
-func (s *simulation) checkEdits() {
-	done, known := map[string]bool{}, map[string]bool{}
+// logged returns which messages are in the log, and which turns, by their creatures and messages.
+func (s *simulation) logged() (messages map[string]bool, whole func(m *madeBy) bool) {
+	done, messages := map[string]bool{}, map[string]bool{}
 	for _, ev := range s.disk.Log() {
-		known[ev.ID.String()] = true
+		messages[ev.ID.String()] = true
 		if ev.Kind == journal.EventTurnEnded {
 			done[string(ev.Creature)+" "+ev.Cause.String()] = true
 		}
 	}
-	whole := func(m *madeBy) bool { return done[string(m.creature)+" "+m.message] }
+	return messages, func(m *madeBy) bool { return done[string(m.creature)+" "+m.message] }
+}
+
+// checkEdits checks, after a restart, that no addition of a turn exists that is not in the log.
+func (s *simulation) checkEdits() {
+	known, whole := s.logged()
 	for i := range s.staged {
 		if m := &s.staged[i]; known[m.message] && !m.volatile && !whole(m) && s.someExist(m) {
 			s.failf("additions of the turn of %s on %s exist, but the turn is not in the log", m.creature, m.message)
 		}
 	}
+}
+
+// checkDoubt checks that either everything or nothing was saved of a turn during whose commit the
+// process died.
+func (s *simulation) checkDoubt() {
+	known, whole := s.logged()
 	m := s.doubt
 	if s.doubt = nil; m == nil || m.volatile || !known[m.message] {
 		return
 	}
-	if n := s.exist(m); whole(m) != (n > 0) && len(m.creatures)+len(m.channels) > 0 || n > 0 && n < len(m.creatures)+len(m.channels) {
+	if n := s.saves(m); whole(m) != (n > 0) && len(m.creatures)+len(m.channels) > 0 || n > 0 && n < len(m.creatures)+len(m.channels) {
 		s.failf("%d additions of the turn of %s on %s exist: %+v; the turn is in the log: %v", n, m.creature, m.message, m, whole(m))
 	}
 	s.staged = append(s.staged, *m)

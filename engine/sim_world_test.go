@@ -151,9 +151,9 @@ func (s *simulation) reboot() {
 		s.boot()
 		s.checkSaved()
 		s.reconcile(s)
+		s.checkDoubt() // before a recipe removes what it does not declare
 		if s.reapply(); !s.disk.Crashed() {
 			s.restore()
-			s.noteLawless()
 			s.checkEdits()
 			s.checkLog()
 		}
@@ -231,6 +231,9 @@ func (s *simulation) settle() {
 	s.disk.FailCuts, s.disk.FailCreates, s.disk.FailOpens, s.disk.FailRetires, s.disk.FailReads = 0, 0, 0, 0, 0
 	s.depth += 2 // nothing else happens meanwhile
 	defer func() { s.depth -= 2 }()
+	if slices.ContainsFunc(s.e.Remembered(), func(r engine.Remembered) bool { return r.Name == guarded }) {
+		s.apply(s.plans[guarded]) // turns with questions wait for it
+	}
 	for range 4 {
 		s.quiesce()
 		s.clock.Advance(time.Minute)
@@ -275,7 +278,6 @@ func (s *simulation) finish() {
 	s.reconcile(s)
 	s.checkSaved()
 	s.restore()
-	s.noteLawless()
 	s.checkPartition()
 	s.checkLog()
 	if after := s.view(); after != before {

@@ -122,6 +122,13 @@ func (l *List) Restore(rows []journal.ApprovalRow, deployments func() map[string
 	}
 }
 
+// Unjudged reports whether a question about a turn comes from a recipe that has not been applied
+// since its session was restored. Without the policies of that recipe, the turn would ask nothing:
+// it would run without the approval, or against a denial. So it waits for the recipe.
+func (l *List) Unjudged(applied func(deployment string) bool) bool {
+	return slices.ContainsFunc(l.All, func(q *Question) bool { return !q.NoRecipe && !applied(q.Row.Deployment) })
+}
+
 // Known are the rows of the questions about the turn of a delivery.
 func (l *List) Known(m *message.Message, kind abi.Kind) (rows []journal.ApprovalRow) {
 	for _, q := range l.All {
