@@ -85,3 +85,45 @@ func TestAQuestionWithoutARecipe(t *testing.T) {
 		t.Errorf("the creature is %s", got.State)
 	}
 }
+
+// TestAFailedApplyLeavesQuestionsAlone applies a recipe whose cut fails, and then restores the
+// session without it: the question must keep its turn.
+func TestAFailedApplyLeavesQuestionsAlone(t *testing.T) {
+	d := newOnDisk(t)
+	d.disk.Manual = false
+	recipe := func() *deploy.Deployment { return team(3, judgedBy(asksAbout("c1", "danger"))) }
+	a, err := d.Apply(t.Context(), recipe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.send(a.Channels["channel.c0"], "danger")
+	d.serve()
+	d.disk.Flush()
+	d.disk.Kill()
+	d.start()
+	d.disk.FailCuts = 1
+	parted := recipe()
+	parted.Creatures[1].Send = nil // the last creature gets a graph of its own
+	if _, err := d.Apply(t.Context(), parted); err == nil {
+		t.Fatal("the recipe is applied, although the cut has failed")
+	}
+	d.restore()
+	d.serve()
+	questions := func() int {
+		list, err := d.Approvals()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	if n := questions(); n != 1 {
+		t.Errorf("after a recipe that failed, %d questions wait, want 1", n)
+	}
+	if _, err := d.Apply(t.Context(), recipe()); err != nil {
+		t.Fatal(err)
+	}
+	d.serve()
+	if n := questions(); n != 1 {
+		t.Errorf("with the recipe, %d questions wait, want 1", n)
+	}
+}
