@@ -21,10 +21,10 @@ const (
 // arrival is the body of a request while it arrives.
 //
 // If a read fails, net/http ends the context of the connection, not only that of the
-// request. It also does so if the read fails with which it waits, after the body, for the
-// sender to leave. But it may use the connection again, and then every later request on it
-// fails. So a deadline may pass only while a body arrives, and the connection ends with
-// that request.
+// request. After the body, net/http itself reads on, to notice the end of the connection,
+// and a failure of that read has the same effect. But net/http may use the connection
+// again, and then every later request on it fails. So a deadline may pass only while a
+// body arrives, and the connection ends with that request.
 type arrival struct {
 	c *http.ResponseController
 
@@ -56,7 +56,7 @@ var errCut = errors.New("the webhook ended while the body arrived")
 
 // readBody reads the body of a request of at most a number of bytes, until over ends.
 func readBody(over context.Context, w http.ResponseWriter, q *http.Request, most int64) ([]byte, error) {
-	if q.Body == http.NoBody { // net/http is already waiting for the sender to leave
+	if q.Body == http.NoBody { // net/http already reads on, to notice the end of the connection
 		return nil, nil
 	}
 	a := &arrival{c: http.NewResponseController(w), now: true}
